@@ -32,7 +32,8 @@ import picocli.CommandLine.Spec;
     name = "shim",
     description = {
       "Measures what the recording shim costs a Redis, beside HAProxy and twemproxy.",
-      "They take turns, and those that are idle are stopped. The loads are the paper's experiment (one client, SETs of one key), pipelining, many clients, and several commands.",
+      "They take turns, and those that are idle are stopped. The loads are the paper's experiment"
+          + " (one client, SETs of one key), pipelining, many clients, and several commands.",
       "Needs redis-server and redis-benchmark; haproxy and nutcracker to compare with them."
     },
     mixinStandardHelpOptions = true)

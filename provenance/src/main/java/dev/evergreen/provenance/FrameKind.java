@@ -30,7 +30,10 @@ enum FrameKind {
   BODY_END(13),
   /** Something that did not pass the recorder; subject: the epoch; body: the evidence. */
   OUTSIDE(14),
-  /** Something is missing here; about: how many frames at least; text: why. */
+  /**
+   * Something is missing here; about: how many frames at least that had no room, 0 if it is not for
+   * that; subject: 1 if something that was dropped may still take effect; text: why.
+   */
   GAP(15);
 
   private static final FrameKind[] KINDS = values();

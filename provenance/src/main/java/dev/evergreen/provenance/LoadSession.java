@@ -83,6 +83,13 @@ final class LoadSession implements AutoCloseable {
   private final List<Noted> noted = new ArrayList<>();
   private final List<Noted> removed = new ArrayList<>();
   private long lastEpoch;
+
+  /** What became of requests that had no room on record. */
+  private Dropped dropped = Dropped.OVER;
+
+  /** The row of the last gap where some had none. */
+  private long droppedAt;
+
   private long nextCell;
   private long seq;
   private long at;
@@ -175,6 +182,15 @@ final class LoadSession implements AutoCloseable {
       try (var found = statement.executeQuery("select coalesce(max(id), 0) from epoch")) {
         found.next();
         lastEpoch = found.getLong(1);
+      }
+      try (var found =
+          statement.executeQuery(
+              "select seq, why from gap where %s order by seq desc limit 1"
+                  .formatted(Dropped.THESE))) {
+        if (found.next()) {
+          droppedAt = found.getLong(1);
+          dropped = Dropped.of(found.getString(2));
+        }
       }
       try (var found = statement.executeQuery("select coalesce(max(id), 0) + 1 from cell")) {
         found.next();
@@ -278,7 +294,13 @@ final class LoadSession implements AutoCloseable {
     seq = frame.number();
     at = frame.time();
     switch (frame.kind()) {
-      case START, END -> endAll();
+      case START -> {
+        endAll();
+        if (dropped == Dropped.UNDER_WAY) {
+          noteDropped(0, Dropped.STRAYED);
+        }
+      }
+      case END -> endAll();
       case EPOCH -> epoch(texts(frame));
       case CONNECT -> connect(frame.firstSubject(), texts(frame));
       case CHANGE -> change(frame.firstSubject(), texts(frame));
@@ -301,7 +323,15 @@ final class LoadSession implements AutoCloseable {
               frame.firstSubject() > 0 ? frame.firstSubject() : lastEpoch,
               at,
               frame.body());
-      case GAP -> gap(seq, frame.about(), texts(frame)[0]);
+      case GAP -> {
+        if (frame.about() > 0) {
+          var now = frame.firstSubject() != 0 ? Dropped.UNDER_WAY : Dropped.OVER;
+          // Of what another recorder has dropped this one knows nothing.
+          noteDropped(frame.about(), dropped == Dropped.STRAYED ? dropped : now);
+        } else {
+          gap(seq, 0, texts(frame)[0]);
+        }
+      }
     }
   }
 
@@ -314,13 +344,31 @@ final class LoadSession implements AutoCloseable {
     update("insert into gap values (?, ?, ?, ?) on conflict do nothing", where, at, frames, why);
   }
 
+  private void noteDropped(long frames, Dropped now) throws SQLException {
+    gap(seq, frames, now.why());
+    dropped = now;
+    droppedAt = seq;
+  }
+
   private static String[] texts(SpoolReader frame) {
     return new String(frame.body(), StandardCharsets.UTF_8).split("\0", -1);
   }
 
   private void epoch(String[] texts) throws SQLException {
+    if (dropped != Dropped.OVER && isAnotherProcess(texts[2])) {
+      noteDropped(0, Dropped.OVER);
+    }
     update("insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
     lastEpoch = seq;
+  }
+
+  private boolean isAnotherProcess(String facts) throws SQLException {
+    var select = statement("select facts from epoch where id = ?");
+    select.setLong(1, lastEpoch);
+    try (var found = select.executeQuery()) {
+      return found.next()
+          && StoreKind.isAnother(StoreKind.process(found.getString(1)), StoreKind.process(facts));
+    }
   }
 
   private void connect(long epoch, String[] client) throws SQLException {
@@ -398,7 +446,12 @@ final class LoadSession implements AutoCloseable {
       end(left.seq(), Outcome.UNKNOWN, null);
     }
     for (long first : List.copyOf(begun.keySet())) {
-      forget(first);
+      if (mayBeWhole(first)) {
+        openCut(first);
+        end(first, Outcome.UNKNOWN, null);
+      } else {
+        forget(first);
+      }
     }
     update("update lane set until = ? where until is null", at);
     update("update connection set until = ? where until is null", at);
@@ -529,6 +582,29 @@ final class LoadSession implements AutoCloseable {
     }
   }
 
+  /**
+   * Whether it is a request of which the end has not come on record, but may have come to the
+   * store: since it has begun something had no room.
+   */
+  private boolean mayBeWhole(long first) {
+    var head = begun.get(first);
+    return head != null && head.kind() == FrameKind.REQUEST && droppedAt > first;
+  }
+
+  /** Takes what there is of a request for its beginning. */
+  private void openCut(long first) throws SQLException {
+    var head = Objects.requireNonNull(begun.get(first));
+    var pieces = Bytes.of(pieces(first, Long.MAX_VALUE));
+    forget(first);
+    open(
+        first,
+        head.lane(),
+        head.connection(),
+        head.about(),
+        head.sent(),
+        new Payload(pieces, pieces.length() + 1L, null));
+  }
+
   /** The pieces that are there; of a body that is too large the first suffice. */
   private byte[] pieces(long first, long length) throws SQLException {
     flush();
@@ -552,6 +628,9 @@ final class LoadSession implements AutoCloseable {
 
   /** The end of a request is known. */
   private void end(long number, Outcome outcome, @Nullable Payload reply) throws SQLException {
+    if (mayBeWhole(number)) {
+      openCut(number);
+    }
     var request = open.remove(number);
     if (request == null) {
       // Its frame was lost, or had no room.
@@ -708,20 +787,22 @@ final class LoadSession implements AutoCloseable {
   private Operation operation(Open request, Outcome outcome, @Nullable Payload reply)
       throws SQLException {
     long epoch = epoch(request.lane());
-    return new Operation(
-        request.seq(),
-        epoch,
-        request.lane(),
-        request.connection(),
-        request.space(),
-        OpRows.instant(request.sent()),
-        outcome == Outcome.REPLIED ? OpRows.instant(at) : null,
-        OpRows.words(rows.kind(epoch), request.request().content()),
-        switch (outcome) {
-          case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
-          case NONE_EXPECTED -> Bytes.EMPTY;
-          case OPEN, UNKNOWN, NOT_SENT -> null;
-        });
+    var operation =
+        new Operation(
+            request.seq(),
+            epoch,
+            request.lane(),
+            request.connection(),
+            request.space(),
+            OpRows.instant(request.sent()),
+            outcome == Outcome.REPLIED ? OpRows.instant(at) : null,
+            OpRows.words(rows.kind(epoch), request.request().content()),
+            switch (outcome) {
+              case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
+              case NONE_EXPECTED -> Bytes.EMPTY;
+              case OPEN, UNKNOWN, NOT_SENT -> null;
+            });
+    return operation.cut(request.request().cut());
   }
 
   /** The operation with its parts, as far as their own ends are known. */

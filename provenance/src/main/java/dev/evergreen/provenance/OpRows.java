@@ -27,7 +27,7 @@ final class OpRows implements AutoCloseable {
   /** The same of small operations; of others no bodies, so that these are not read either. */
   static final String SMALL_COLUMNS =
       "op.seq, op.epoch, op.lane, op.connection, op.space, op.sent, op.outcome, op.replied,"
-          + " case when length(op.request) < %1$d then op.request end, 0, null,"
+          + " case when length(op.request) < %1$d then op.request end, op.request_length, null,"
               .formatted(OpRows.SMALL)
           + " case when length(op.reply) < %1$d then op.reply end, 0, null".formatted(OpRows.SMALL);
 
@@ -110,16 +110,19 @@ final class OpRows implements AutoCloseable {
     }
     var kind = kind(row.getLong(2));
     var replied = reply(outcome, reply == null ? Bytes.EMPTY : Bytes.of(reply));
-    var operation = read(row, words(kind, Bytes.of(request)), replied);
+    var operation =
+        read(row, words(kind, Bytes.of(request)), replied).cut(request.length < row.getLong(10));
     return withParts(kind, operation, earlier(operation));
   }
 
   private Operation readWhole(ResultSet row) throws SQLException {
     var outcome = Outcome.of(row.getInt(7));
+    var request = content(row, 9);
     return read(
-        row,
-        words(kind(row.getLong(2)), content(row, 9)),
-        reply(outcome, outcome == Outcome.REPLIED ? content(row, 12) : Bytes.EMPTY));
+            row,
+            words(kind(row.getLong(2)), request),
+            reply(outcome, outcome == Outcome.REPLIED ? content(row, 12) : Bytes.EMPTY))
+        .cut(request.length() < row.getLong(10));
   }
 
   /** The reply as it counts: of one that was cut off, nobody knows it. */

@@ -24,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  *     to this request
  * @param parts the operations that the store carried out at this one's place, in order, each with
  *     its reply: those of a transaction. Empty for others
+ * @param cut whether only the beginning of the request is on record, and what it says behind that
+ *     is not known
+ * @param within the row of the operation of which it is a part, or else its own
  */
 public record Operation(
     long row,
@@ -35,9 +38,26 @@ public record Operation(
     @Nullable Instant replied,
     List<Bytes> request,
     @Nullable Bytes reply,
-    List<Operation> parts) {
+    List<Operation> parts,
+    boolean cut,
+    long within) {
 
-  /** An operation that has no parts. */
+  /** An operation of which the whole request is known, and which is no part. */
+  public Operation(
+      long row,
+      long epoch,
+      long lane,
+      long connection,
+      String space,
+      Instant sent,
+      @Nullable Instant replied,
+      List<Bytes> request,
+      @Nullable Bytes reply,
+      List<Operation> parts) {
+    this(row, epoch, lane, connection, space, sent, replied, request, reply, parts, false, row);
+  }
+
+  /** The same without parts. */
   public Operation(
       long row,
       long epoch,
@@ -53,7 +73,43 @@ public record Operation(
 
   /** This operation with these parts. */
   public Operation with(List<Operation> parts) {
-    return new Operation(row, epoch, lane, connection, space, sent, replied, request, reply, parts);
+    return new Operation(
+        row, epoch, lane, connection, space, sent, replied, request, reply, parts, cut, within);
+  }
+
+  /** This operation, of whose request only the beginning is known, if that is so. */
+  Operation cut(boolean isCut) {
+    return new Operation(
+        row, epoch, lane, connection, space, sent, replied, request, reply, parts, isCut, within);
+  }
+
+  /** This operation, which speaks of another space than it was recorded with. */
+  public Operation in(String other) {
+    return new Operation(
+        row, epoch, lane, connection, other, sent, replied, request, reply, parts, cut, within);
+  }
+
+  /**
+   * This operation as the store carried it out as a part of another one: in its place, and at its
+   * time.
+   *
+   * @param words what it was asked
+   * @param own what was replied to this part
+   */
+  public Operation within(Operation whole, List<Bytes> words, @Nullable Bytes own) {
+    return new Operation(
+        row,
+        epoch,
+        whole.lane,
+        connection,
+        space,
+        whole.sent,
+        whole.replied,
+        words,
+        own,
+        List.of(),
+        cut,
+        whole.row);
   }
 
   /** Where it is among others, without what was said. */

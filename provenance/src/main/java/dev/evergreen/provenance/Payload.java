@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param content all of it; of one that is too large to be kept, the beginning
  * @param length of all of it, in bytes
- * @param hash of all of it by SHA-256; null if it is in its row whole
+ * @param hash of all of it by SHA-256; null if it is in its row whole, or not known
  */
 record Payload(Bytes content, long length, byte @Nullable [] hash) {
   /** Longer ones are not in the row, but in the table of bodies by their hash. */
@@ -35,7 +35,17 @@ record Payload(Bytes content, long length, byte @Nullable [] hash) {
 
   /** The same with another content, of which the length and hash are its own. */
   Payload with(Bytes other) {
-    return other.equals(content) ? this : of(other.toArray());
+    if (other.equals(content)) {
+      return this;
+    }
+    return cut()
+        ? new Payload(other, Math.max(length, other.length() + 1L), null)
+        : of(other.toArray());
+  }
+
+  /** Whether only the beginning is there. */
+  boolean cut() {
+    return content.length() < length;
   }
 
   /** Whether it belongs to the table of bodies. */

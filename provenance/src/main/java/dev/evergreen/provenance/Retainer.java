@@ -330,9 +330,16 @@ final class Retainer {
       page = page(0, page.getLast().operation().row());
     }
     removePushes(horizon);
-    for (var table : List.of("connection_change", "gap", "outside")) {
+    for (var table : List.of("connection_change", "outside")) {
       session.update("delete from %s where seq < ?".formatted(table), horizon);
     }
+    // The last one tells, too, whether what was dropped may still take effect.
+    session.update(
+        "delete from gap where seq < ? and seq <>"
+            + " (select coalesce(max(seq), -1) from gap where seq < ? and %s)"
+                .formatted(Dropped.THESE),
+        horizon,
+        horizon);
     session.update("update trace set horizon = ?", horizon);
     removeWhoIsGone(horizon);
     inVain = size.bytes() < before ? 0 : inVain + removed;

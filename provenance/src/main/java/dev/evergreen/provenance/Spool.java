@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -94,8 +95,41 @@ public final class Spool implements AutoCloseable {
 
   private long told;
 
-  /** Of lanes, how many requests were dropped whose reply may still come. */
-  private final Map<Long, Long> droppedOn = new HashMap<>();
+  /** Of lanes, the requests that were dropped and may still take effect. */
+  private final Map<Long, UnderWay> droppedOn = new HashMap<>();
+
+  /**
+   * Whether a lane has ended without a word of the store, and on it were requests that were
+   * dropped: the store may have them still, and carry them out whenever it comes to that.
+   */
+  private boolean strayed;
+
+  /** Which process the store is, if that is known. */
+  private Optional<String> process = Optional.empty();
+
+  /**
+   * Of requests that were dropped.
+   *
+   * @param waiting how many are still to be replied to
+   * @param silent how many are not, and may not be over
+   */
+  private record UnderWay(long waiting, long silent) {
+    UnderWay and(UnderWay more) {
+      return new UnderWay(waiting + more.waiting, silent + more.silent);
+    }
+
+    /** A lane is served in its order: a reply tells that what was silent before it is over. */
+    @Nullable UnderWay replied(long count) {
+      return waiting > count ? new UnderWay(waiting - count, 0) : null;
+    }
+
+    /** One will not be replied to; if it was sent, it may be carried out at any time. */
+    @Nullable UnderWay unanswered(boolean sent) {
+      long left = Math.max(0, waiting - 1);
+      long rest = silent + (sent ? 1 : 0);
+      return left + rest > 0 ? new UnderWay(left, rest) : null;
+    }
+  }
 
   /** The number of the last gap where something was dropped, if there is one. */
   private volatile long gapped = DROPPED;
@@ -183,7 +217,20 @@ public final class Spool implements AutoCloseable {
    * @return the epoch's number
    */
   public long epoch(String store, String server, String facts) {
-    return text(FrameKind.EPOCH, 0, 0, store, server, facts);
+    long number = text(FrameKind.EPOCH, 0, 0, store, server, facts);
+    rolling.lock();
+    try {
+      var now = StoreKind.process(facts);
+      if (number != DROPPED && StoreKind.isAnother(process, now)) {
+        // Whoever reads that knows, too, that what was under way is over.
+        droppedOn.clear();
+        strayed = false;
+      }
+      process = now;
+    } finally {
+      rolling.unlock();
+    }
+    return number;
   }
 
   /**
@@ -226,15 +273,21 @@ public final class Spool implements AutoCloseable {
 
   /**
    * Records that a lane has ended: requests on it without a reply have no known outcome. If some of
-   * these were dropped, something is missing here.
+   * these were dropped, something is missing here; and from here on, until the store is another
+   * process, unless the store itself has ended the lane.
+   *
+   * @param byStore whether the store has said that it will send no more: then it does nothing more
+   *     of what it was asked there. If the lane was given up, or the network has failed, it may
+   *     still have requests that it has not read.
    */
-  public void endLane(long lane) {
+  public void endLane(long lane, boolean byStore) {
     append(FrameKind.LANE_END, (byte) 0, lane, 0, 0, NOTHING, 0, 0);
     rolling.lock();
     try {
-      var open = droppedOn.remove(lane);
-      if (open != null) {
-        dropped += open;
+      var left = droppedOn.remove(lane);
+      if (left != null) {
+        dropped += left.waiting + left.silent;
+        strayed |= !byStore;
         tellDropped(current);
       }
     } finally {
@@ -319,7 +372,7 @@ public final class Spool implements AutoCloseable {
   /** Records that a request gets no reply. */
   public void unanswered(long request, Unanswered reason) {
     if (request < 0) {
-      long _ = dropReplies(request, 1);
+      dropEnd(request, reason != Unanswered.NOT_SENT);
     } else {
       var body = ByteBuffer.wrap(REASONS);
       append(FrameKind.UNANSWERED, (byte) 0, 0, 0, request, body, reason.code(), 1);
@@ -485,11 +538,14 @@ public final class Spool implements AutoCloseable {
     rolling.lock();
     try {
       dropped += count;
+      if (kind == FrameKind.REQUEST) {
+        // Before it is told, so that is told, too, that it may still take effect.
+        droppedOn.merge(lane, new UnderWay(count, 0), UnderWay::and);
+      }
       tellDropped(current);
       if (kind != FrameKind.REQUEST) {
         return DROPPED;
       }
-      droppedOn.merge(lane, (long) count, Long::sum);
       return DROPPED_ON - lane;
     } finally {
       rolling.unlock();
@@ -501,13 +557,20 @@ public final class Spool implements AutoCloseable {
    * requests had their effects perhaps after these. What was never to be recorded is no loss.
    */
   private long dropReplies(long request, int count) {
+    return dropEnd(request, count, left -> left.replied(count));
+  }
+
+  private void dropEnd(long request, boolean sent) {
+    long _ = dropEnd(request, 1, left -> left.unanswered(sent));
+  }
+
+  private long dropEnd(long request, int count, Function<UnderWay, @Nullable UnderWay> ended) {
     if (request == DROPPED) {
       return DROPPED;
     }
     rolling.lock();
     try {
-      droppedOn.computeIfPresent(
-          DROPPED_ON - request, (_, open) -> open > count ? (Long) (open - count) : null);
+      droppedOn.computeIfPresent(DROPPED_ON - request, (_, left) -> ended.apply(left));
       dropped += count;
       tellDropped(current);
       return DROPPED;
@@ -518,19 +581,22 @@ public final class Spool implements AutoCloseable {
 
   /**
    * Writes at once that something is missing here, as the process may be killed, or nothing else be
-   * recorded. In a file that is full there is room for that once, before the next one begins.
+   * recorded; and whether something that was dropped may still take effect. In a file that is full
+   * there is room for that once, before the next one begins.
    */
   private void tellDropped(SpoolSegment segment) {
     if (closed || dropped == told) {
       return;
     }
     long missing = dropped - told;
-    long at = claim(segment, SpoolSegment.FRAME_HEADER + WAS_FULL.remaining(), 1);
+    long underWay = strayed || !droppedOn.isEmpty() ? 1 : 0;
+    int length = WAS_FULL.remaining();
+    long at = claim(segment, SpoolSegment.FRAME_HEADER + length, 1);
     if (at == SpoolSegment.FULL) {
       long now = System.nanoTime() + clockOffset;
-      at = segment.putLast(FrameKind.GAP, now, missing, WAS_FULL);
+      at = segment.putLast(FrameKind.GAP, now, underWay, missing, WAS_FULL);
     } else {
-      fill(segment, at, FrameKind.GAP, (byte) 0, 0, 0, missing, WAS_FULL, 0, WAS_FULL.remaining());
+      fill(segment, at, FrameKind.GAP, (byte) 0, underWay, 0, missing, WAS_FULL, 0, length);
     }
     if (at != SpoolSegment.FULL) {
       told = dropped;

@@ -234,14 +234,14 @@ final class SpoolSegment implements AutoCloseable {
   }
 
   /**
-   * Puts a frame without subjects into a segment that {@linkplain #claim is full}, in the room that
-   * was kept, once. What is padding until then is a finished frame next: nobody sees it being
-   * written. To be called by one thread at a time.
+   * Puts a frame without a second subject into a segment that {@linkplain #claim is full}, in the
+   * room that was kept, once. What is padding until then is a finished frame next: nobody sees it
+   * being written. To be called by one thread at a time.
    *
    * @param body of at most {@link #KEPT} bytes with what precedes it
    * @return its place; or {@link #FULL} if there is such a frame
    */
-  long putLast(FrameKind kind, long time, long about, ByteBuffer body) {
+  long putLast(FrameKind kind, long time, long one, long about, ByteBuffer body) {
     if (ended) {
       return FULL;
     }
@@ -258,7 +258,7 @@ final class SpoolSegment implements AutoCloseable {
     if (behind < size) {
       bytes.putLong(behind, (long) (ordinal(at) + 1) << 32 | PADDING | (size - behind));
     }
-    head(at, kind, (byte) 0, time, 0, 0, about);
+    head(at, kind, (byte) 0, time, one, 0, about);
     body(at, body, body.position(), body.remaining());
     long word = (at & ~0xffff_ffffL) | length;
     bytes.putInt(offset + CRC, sum(offset, word));

@@ -20,6 +20,27 @@ public interface StoreKind {
    */
   String EMPTY = "content: empty";
 
+  /**
+   * How a line of an epoch's facts begins that tells which process the store is: another one does
+   * nothing of what was asked before.
+   */
+  String PROCESS = "run_id: ";
+
+  /** Which process the store is, by an epoch's facts; empty if they do not tell. */
+  static Optional<String> process(String facts) {
+    return facts
+        .lines()
+        .filter(line -> line.startsWith(PROCESS))
+        .map(line -> line.substring(PROCESS.length()).strip())
+        .filter(name -> !name.isEmpty())
+        .findFirst();
+  }
+
+  /** Whether the store certainly is another process than it was. */
+  static boolean isAnother(Optional<String> before, Optional<String> now) {
+    return before.isPresent() && now.isPresent() && !before.equals(now);
+  }
+
   /** What the store's operations do; its name is that of the kind. */
   Specification specification();
 

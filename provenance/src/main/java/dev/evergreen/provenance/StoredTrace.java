@@ -19,12 +19,14 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.SortedSet;
 import java.util.Spliterator;
 import java.util.Spliterators;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Predicate;
@@ -84,6 +86,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private final @Nullable SpoolEnd spool;
   private final Connection connection;
   private final OpRows rows;
+
+  /** Below that row whatever has replaced something counts as having replaced what is folded. */
+  private final long coarse;
+
   private final Map<String, PreparedStatement> statements = new HashMap<>();
 
   /** What some long operations could have written: each question asks for the same ones. */
@@ -99,6 +105,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private Optional<Break> breakOfAll = Optional.empty();
 
   private long breakBefore = -1;
+
+  /** Where requests begin and end to be under way that are not on record; asked for a question. */
+  private @Nullable NavigableMap<Long, Boolean> drops;
 
   /** Whether nothing comes or goes at present, for a question. */
   private boolean still;
@@ -154,6 +163,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     try {
       database.checkVersion(connection);
       this.rows = new OpRows(connection);
+      this.coarse = TraceDatabase.coarse(connection);
     } catch (SQLException | RuntimeException e) {
       connection.close();
       throw e;
@@ -831,6 +841,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     large.clear();
     outsideLearnt = false;
     breakBefore = -1;
+    drops = null;
   }
 
   static <T> Stream<T> stream(Iterator<T> operations) {
@@ -1403,8 +1414,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
     var id = id(cell);
     var select =
         statement(
-            "select 1 from op_cell where stretch = ? and cell = ? and seq = ? and kind = "
-                + TraceDatabase.COVERS);
+            "select 1 from op_cell where stretch = ? and cell = ? and seq = ? and (kind = %d"
+                    .formatted(TraceDatabase.COVERS)
+                + (row < coarse ? " or (kind = 2 and effect = 1))" : ")"));
     select.setLong(1, TraceDatabase.stretch(row));
     select.setLong(2, id.orElse(-1L));
     select.setLong(3, row);
@@ -1431,6 +1443,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** What is between operations of any cell. */
   private Optional<Break> lastBreakOfAll(long before) throws SQLException {
     var breaks = new ArrayList<Break>();
+    if (mayBeDropped(before)) {
+      breaks.add(new Break(before - 1, Break.Kind.GAP));
+    }
     last("select max(seq) from gap where seq < ?", before)
         .ifPresent(row -> breaks.add(new Break(row, Break.Kind.GAP)));
     // A store that was empty at the very beginning has nothing from before it.
@@ -1446,6 +1461,46 @@ public final class StoredTrace implements Trace, AutoCloseable {
     last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
         .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
     return breaks.stream().max(Comparator.comparingLong(Break::row));
+  }
+
+  /**
+   * Whether something that is not on record may have taken effect right before a row, whatever was
+   * recorded before: it had no room, and was not over. So may a request of which only the end had
+   * none, until its reply is there.
+   */
+  private boolean mayBeDropped(long before) throws SQLException {
+    if (!still || drops == null) {
+      drops = readDrops();
+    }
+    var last = drops.lowerEntry(before);
+    return last != null && last.getValue();
+  }
+
+  /** From which rows on something that was dropped may still take effect, and from which not. */
+  private NavigableMap<Long, Boolean> readDrops() throws SQLException {
+    var found = new TreeMap<Long, Boolean>();
+    var select =
+        statement("select seq, why from gap where %s order by seq".formatted(Dropped.THESE));
+    try (var gaps = select.executeQuery()) {
+      while (gaps.next()) {
+        boolean underWay = Dropped.of(gaps.getString(2)) != Dropped.OVER;
+        var before = found.lastEntry();
+        if (underWay != (before != null && before.getValue())) {
+          found.put(gaps.getLong(1), underWay);
+        }
+      }
+    }
+    last(
+            "select min(first_seq) from begun where kind = %d and first_seq < ?"
+                    .formatted(FrameKind.REQUEST.code())
+                + " and first_seq < (select max(seq) from gap where %s)".formatted(Dropped.THESE),
+            Long.MAX_VALUE)
+        .ifPresent(
+            first -> {
+              found.tailMap(first, true).clear();
+              found.put(first, true);
+            });
+    return found;
   }
 
   private Optional<Long> last(String sql, long before) throws SQLException {

@@ -25,10 +25,16 @@ import org.sqlite.SQLiteOpenMode;
  * {@code docs/trace.md}.
  */
 abstract sealed class TraceDatabase {
-  private static final int VERSION = 3;
+  private static final int VERSION = 4;
 
-  /** Its rows tell less of what was folded. */
-  private static final int FORMER_VERSION = 2;
+  /** The first that has a table of what a former one has folded. */
+  private static final int OF_COARSE = 4;
+
+  /** The last whose rows do not tell what has replaced something that is folded. */
+  private static final int UNTOLD = 2;
+
+  /** The oldest that can be read. */
+  private static final int OLDEST = 2;
 
   /** The kind of a touch that has replaced something that is folded. */
   static final int COVERS = 3;
@@ -102,6 +108,8 @@ abstract sealed class TraceDatabase {
       create table if not exists op_below (
         stretch {long} not null, cell {long} not null, seq {long} not null,
         primary key (stretch, cell, seq)){keyed};
+      create table if not exists coarse (
+        below {long} primary key){strict};
       create table if not exists gap (
         seq {long} primary key, at {long} not null, lost {long} not null, why text not null)
         {strict};
@@ -164,9 +172,7 @@ abstract sealed class TraceDatabase {
       for (var sql : schema().split(";", -1)) {
         statement.executeUpdate(sql);
       }
-      if (version(connection) == FORMER_VERSION) {
-        takeOver(statement);
-      }
+      takeOver(connection, statement);
       checkVersion(connection);
       renew(connection);
       connection.commit();
@@ -177,17 +183,48 @@ abstract sealed class TraceDatabase {
     }
   }
 
-  /** Whatever was left by a former version may cover what it has folded. */
-  private static void takeOver(Statement statement) throws SQLException {
-    statement.executeUpdate(
-        "update op_cell set kind = %d where kind = 2 and effect = 1".formatted(COVERS)
-            + " and seq < (select folded from trace)");
+  /**
+   * Makes a trace of a former version one of this. Whatever such a version has kept may cover what
+   * it has folded. That is noted of all these rows together, and looked at when they are read: so
+   * it takes no time, however many there are.
+   */
+  private static void takeOver(Connection connection, Statement statement) throws SQLException {
+    long version = version(connection);
+    if (version < OLDEST || version >= VERSION) {
+      return;
+    }
+    if (version <= UNTOLD) {
+      statement.executeUpdate(
+          "insert into coarse select folded from trace where true on conflict do nothing");
+    }
     statement.executeUpdate("update trace set version = " + VERSION);
   }
 
+  /**
+   * The row below which each operation that has replaced something may have replaced what is
+   * folded, though its touches do not say so.
+   */
+  static long coarse(Connection connection) throws SQLException {
+    long version = version(connection);
+    return version >= OF_COARSE
+        ? number(connection, "select coalesce(max(below), 0) from coarse")
+        : version <= UNTOLD ? number(connection, "select folded from trace") : 0;
+  }
+
+  /** Refuses a trace that this program does not understand, and says what does. */
   final void checkVersion(Connection connection) throws SQLException {
-    if (version(connection) != VERSION) {
-      throw new TraceException("The trace in %s is of another version".formatted(this));
+    long version = version(connection);
+    if (version > VERSION) {
+      throw new TraceException(
+          "The trace in %s is of version %d, and this program knows up to version %d;"
+                  .formatted(this, version, VERSION)
+              + " ask it with the program that has recorded it, or a newer one");
+    }
+    if (version < OLDEST) {
+      throw new TraceException(
+          "The trace in %s is of version %d, which this program does not read any more;"
+                  .formatted(this, version)
+              + " ask it with the program that has recorded it, and record into another place");
     }
   }
 

@@ -322,7 +322,9 @@ final class Walk implements Iterator<Operation> {
       var demand = demands.add(wanted.cell(), before, wanted.by(), taken);
       var writers = trace.writers(demand.cell, demand.before);
       demand.unwritten = writers.row() == 0;
-      new Cursor(demand, writers, trace.lastBreak(demand.cell, demand.before).orElse(null)).place();
+      // What is not on record may have come while the question was under way, and before it.
+      long until = wanted.by().row() == question.row() ? last : demand.before;
+      new Cursor(demand, writers, trace.lastBreak(demand.cell, until).orElse(null)).place();
     }
   }
 

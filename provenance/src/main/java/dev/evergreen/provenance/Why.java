@@ -420,7 +420,8 @@ public final class Why {
         new TreeSet<>(
             Comparator.comparing(Moment::latest)
                 .thenComparing(Moment::earliest)
-                .thenComparing(Moment::by));
+                .thenComparing(Moment::by)
+                .thenComparing(Moment::part));
     for (var operation : operations) {
       for (var part : Walk.parts(operation)) {
         moments.addAll(specification.deadlines(part));

@@ -138,7 +138,7 @@ class OddFramesTest {
         case 1 -> spool.change(number(), client());
         case 2 -> spool.disconnect(number());
         case 3 -> numbers.add(spool.lane(number(), text()));
-        case 4 -> spool.endLane(number());
+        case 4 -> spool.endLane(number(), random.nextBoolean());
         case 5, 6, 7 ->
             numbers.add(spool.request(number(), number(), random.nextInt(4) - 2, bytes()));
         case 8, 9, 10 -> spool.reply(number(), bytes());

@@ -452,16 +452,16 @@ class SpoolTest {
         if (i == 0) {
           spool.reply(request, ByteBuffer.allocate(1));
         } else {
-          spool.unanswered(request, Unanswered.OUTCOME_UNKNOWN);
+          spool.unanswered(request, Unanswered.NOT_SENT);
         }
         assertEquals(List.of(1L), gaps(Frames.all(reader, new long[1])));
       }
-      spool.endLane(2);
+      spool.endLane(2, false);
       assertEquals(List.of(), gaps(Frames.all(reader, new long[1])), "no more were dropped");
     }
   }
 
-  /** Then no reply will come, and they had their effects by then, if any. */
+  /** Then no reply will come. */
   @Test
   void tellsAgainWhenTheLaneEndsOfWhatWasDropped() throws Exception {
     try (var spool = Spool.open(directory, SMALL.withOverflow(Overflow.DROP));
@@ -471,11 +471,11 @@ class SpoolTest {
       makeRoom(spool, reader);
       spool.reply(request, ByteBuffer.allocate(1));
       Frames.all(reader, new long[1]);
-      spool.endLane(3);
+      spool.endLane(3, true);
       assertEquals(List.of(), gaps(Frames.all(reader, new long[1])), "of another lane");
-      spool.endLane(2);
+      spool.endLane(2, true);
       assertEquals(List.of(2L), gaps(Frames.all(reader, new long[1])));
-      spool.endLane(-7);
+      spool.endLane(-7, true);
       assertEquals(List.of(1L), gaps(Frames.all(reader, new long[1])));
     }
   }
@@ -530,11 +530,12 @@ class SpoolTest {
             segment, SMALL.withDurability(Durability.REPLY), (_, _, to) -> forced.add(to));
     sync.start();
     sync.await(number);
-    long last = segment.putLast(FrameKind.GAP, 1, 1, ByteBuffer.allocate(10));
+    long last = segment.putLast(FrameKind.GAP, 1, 0, 1, ByteBuffer.allocate(10));
     assertEquals(number + 1, segment.number(last));
     sync.await(number + 1);
     assertEquals(2, forced.size());
-    assertEquals(SpoolSegment.FULL, segment.putLast(FrameKind.GAP, 1, 1, ByteBuffer.allocate(1)));
+    assertEquals(
+        SpoolSegment.FULL, segment.putLast(FrameKind.GAP, 1, 0, 1, ByteBuffer.allocate(1)));
     assertEquals(SpoolSegment.FULL, segment.claim(SpoolSegment.FRAME_HEADER, 1));
     sync.close();
     segment.close();

@@ -165,9 +165,39 @@ abstract class TraceStoreConformance {
         var statement = connection.createStatement()) {
       statement.executeUpdate("update trace set version = 2, folded = " + folded);
     }
+    assertCovers(folded, "as it is");
+    var before = count("select count(*) from op_cell where kind = 2 and effect = 1");
     record().close();
-    assertEquals(1, count("select count(*) from op_cell where kind = " + TraceDatabase.COVERS));
-    assertEquals(2, count("select count(*) from op_cell where kind = 2 and effect = 1"));
+    assertEquals(before, count("select count(*) from op_cell where kind = 2 and effect = 1"));
+    assertCovers(folded, "taken over");
+    record().close();
+    assertCovers(folded, "taken over long ago");
+  }
+
+  /** Below that row all that has replaced something may have replaced what is folded. */
+  private void assertCovers(long folded, String when) {
+    try (var trace = trace()) {
+      for (var operation : trace.from(1, 100)) {
+        boolean below = operation.row() < folded;
+        assertEquals(!below, trace.covered(operation).isEmpty(), operation.text() + " " + when);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 99})
+  void saysWhatToDoWithATraceThatItCannotRead(long version) throws Exception {
+    record().close();
+    try (var connection = TraceDatabase.of(directory, url).connect();
+        var statement = connection.createStatement()) {
+      statement.executeUpdate("update trace set version = " + version);
+    }
+    var reading = assertThrows(TraceException.class, this::trace);
+    assertTrue(reading.getMessage().contains("of version " + version), reading.getMessage());
+    assertTrue(reading.getMessage().contains("the program that has recorded"), reading.toString());
+    var writing =
+        assertThrows(TraceException.class, () -> TraceDatabase.of(directory, url).writer());
+    assertEquals(reading.getMessage(), writing.getMessage());
   }
 
   @Test
@@ -207,7 +237,7 @@ abstract class TraceStoreConformance {
         assertTrue(trace.operation(unknown).orElseThrow().outcomeUnknown());
         assertEquals(Bytes.EMPTY, trace.operation(silent).orElseThrow().reply());
       }
-      recording.spool().endLane(line.lane());
+      recording.spool().endLane(line.lane(), true);
       assertTrue(recording.awaitLoaded(LONG));
     }
     assertEquals(1, count("select count(*) from op where outcome = 3"));
@@ -223,7 +253,7 @@ abstract class TraceStoreConformance {
       var spool = line.spool();
       var coming = spool.beginRequest(line.connection(), line.lane(), 0);
       coming.add(Frames.bytes("set a 1"));
-      spool.endLane(line.lane());
+      spool.endLane(line.lane(), true);
       assertTrue(recording.awaitLoaded(LONG));
       long next = spool.epoch("tiny", "here", "");
       if (whole) {
@@ -1091,7 +1121,7 @@ abstract class TraceStoreConformance {
       spool.reply(overlapping, Frames.bytes("ok"));
       line.exchange("set b 1", "ok");
       long lost = line.send("set b 2");
-      spool.endLane(line.lane());
+      spool.endLane(line.lane(), true);
       assertTrue(recording.awaitLoaded(LONG));
       var queries = DocumentedQueries.all();
       assertEquals(5, queries.size());

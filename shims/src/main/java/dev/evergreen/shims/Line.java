@@ -33,8 +33,12 @@ public final class Line {
     return numbers.getLast();
   }
 
-  /** Says that it has ended. */
-  public void end() {
-    numbers.forEach(tape::endLane);
+  /**
+   * Says that it has ended.
+   *
+   * @param byStore whether the store has said so, and will do nothing more of what it was asked
+   */
+  public void end(boolean byStore) {
+    numbers.forEach(number -> tape.endLane(number, byStore));
   }
 }

@@ -82,10 +82,10 @@ public final class Tape {
     return spool == null ? Spool.DROPPED : spool.lane(epoch, description);
   }
 
-  /** Says that a connection to the store has ended. */
-  public void endLane(long lane) {
+  /** Says that a connection to the store has ended, and whether the store has said so. */
+  public void endLane(long lane, boolean byStore) {
     if (spool != null) {
-      spool.endLane(lane);
+      spool.endLane(lane, byStore);
     }
   }
 

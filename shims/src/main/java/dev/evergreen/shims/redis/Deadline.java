@@ -12,14 +12,16 @@ import java.util.stream.Stream;
  * from the moment in which it carries out a command, of which only is known that it lies between
  * the request and the reply.
  *
- * @param by the row of that command; 0 if the millisecond is known
+ * @param by the row of that command, or of the transaction that it is a part of; 0 if the
+ *     millisecond is known
+ * @param part the row of that command; 0 if the millisecond is known
  */
-record Deadline(long earliest, long latest, long by) {
+record Deadline(long earliest, long latest, long by, long part) {
   private static final long NEVER = Long.MAX_VALUE / 2;
 
   /** A moment that a command names itself. */
   static Deadline at(long moment) {
-    return new Deadline(moment, moment, 0);
+    return new Deadline(moment, moment, 0, 0);
   }
 
   /** So many milliseconds after a command is carried out. */
@@ -28,7 +30,9 @@ record Deadline(long earliest, long latest, long by) {
     long latest = Math.addExact(until(operation), time);
     return time <= 0
         ? at(-NEVER)
-        : new Deadline(earliest, latest, earliest == latest ? 0 : operation.row());
+        : earliest == latest
+            ? at(earliest)
+            : new Deadline(earliest, latest, operation.within(), operation.row());
   }
 
   /** The first moment in which an operation may have been carried out. */
@@ -52,7 +56,7 @@ record Deadline(long earliest, long latest, long by) {
   Moment moment() {
     // The last millisecond may be the greatest there is.
     var gone = isOpen() ? Instant.MAX : Instant.ofEpochMilli(latest).plusMillis(1);
-    return Moment.between(Instant.ofEpochMilli(earliest).plusMillis(1), gone, by);
+    return Moment.between(Instant.ofEpochMilli(earliest).plusMillis(1), gone, by, part);
   }
 
   /**
@@ -80,12 +84,20 @@ record Deadline(long earliest, long latest, long by) {
 
   /** Whether it is later than another one. */
   boolean isAfter(Deadline other) {
-    return earliest > other.latest;
+    return earliest > other.latest || isAfterWithin(other);
+  }
+
+  /** Whether it is set behind the other one in the same transaction, and for longer. */
+  private boolean isAfterWithin(Deadline other) {
+    return by != 0 && by == other.by && part > other.part && earliest > other.earliest;
   }
 
   /** Whether nobody knows which of them is later. */
   boolean mayBeEither(Deadline other) {
     boolean overlap = earliest <= other.latest && other.earliest <= latest;
-    return overlap && (earliest != latest || !equals(other));
+    return overlap
+        && (earliest != latest || !equals(other))
+        && !isAfterWithin(other)
+        && !other.isAfterWithin(this);
   }
 }

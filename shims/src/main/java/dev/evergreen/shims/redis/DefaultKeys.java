@@ -10,12 +10,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * Where commands name their keys, and whether they write, as the server's own COMMAND tells: all
  * that is known of those that no family speaks of.
  */
 final class DefaultKeys {
+  /** The table does not tell of the key behind their word STORE. */
+  private static final Set<String> STORE_ELSEWHERE =
+      Set.of("SORT", "GEORADIUS", "GEORADIUSBYMEMBER");
+
   private record Places(boolean write, int first, int last, int step) {}
 
   private final Map<String, Places> commands = new HashMap<>();
@@ -51,6 +56,21 @@ final class DefaultKeys {
 
   boolean knows(String command) {
     return commands.containsKey(command);
+  }
+
+  /** Whether all that the command can write is the key that is its first word. */
+  boolean isOfOneKey(String command) {
+    var places = commands.get(command);
+    return places != null
+        && places.first == 1
+        && places.last == 1
+        && !STORE_ELSEWHERE.contains(command);
+  }
+
+  /** Whether the command has keys, and only reads. */
+  boolean isReading(String command) {
+    var places = commands.get(command);
+    return places != null && !places.write;
   }
 
   /** A command without keys touches nothing, as far as is known. */

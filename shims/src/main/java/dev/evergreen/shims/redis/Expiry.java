@@ -28,9 +28,17 @@ final class Expiry {
       case "PEXPIREAT" -> Deadline.at(call.number(2));
       case "SETEX", "PSETEX" -> Strings.deadline(call, call.option(0).equals("SETEX"), 2);
       case "SET" -> Strings.deadline(call, 3);
+      case "RESTORE" -> restored(call);
       case "GETEX" -> Strings.deadline(call, 2);
       default -> null;
     };
+  }
+
+  private static @Nullable Deadline restored(Call call) {
+    long time = call.count(2);
+    return time == 0
+        ? null
+        : call.has("ABSTTL", 4) ? Deadline.at(time) : Deadline.after(call.operation(), time);
   }
 
   private static long milliseconds(Call call) {

@@ -38,11 +38,21 @@ final class HyperLogLogs {
   static void define(Commands commands) {
     var c = commands.family("hyperloglog");
     c.on("PFADD", call -> call.changes(STRING, call.key(1), !call.replied(0)), HyperLogLogs::add);
-    c.on(
-        "PFCOUNT",
-        call -> call.keysFrom(1).forEach(key -> call.reads(STRING, key)),
-        call -> estimate(union(call, call.keysFrom(1))));
+    c.on("PFCOUNT", HyperLogLogs::touchCount, call -> estimate(union(call, call.keysFrom(1))));
     c.on("PFMERGE", HyperLogLogs::touchMerge, HyperLogLogs::merge);
+  }
+
+  /** Of one key, the store keeps in its string what it has counted. */
+  private static void touchCount(Call call) {
+    var keys = call.keysFrom(1);
+    keys.forEach(key -> call.reads(STRING, key));
+    if (keys.size() == 1) {
+      var key = keys.getFirst();
+      call.touch(
+          Touch.changes(STRING.of(key))
+              .from(Call.guards(STRING, key))
+              .effect(Touch.Effect.UNKNOWN));
+    }
   }
 
   /** A copy of the registers that are not zero, by their numbers. */

@@ -142,6 +142,9 @@ final class Lane {
   /** Replies that came together and are not recorded yet, and the number of the first request. */
   private final Batch replies = new Batch();
 
+  /** Whether Redis has said that it will send no more. */
+  private boolean endedByStore;
+
   private long repliesTo;
   private long lastRecorded = Spool.DROPPED;
   private volatile long lastReply;
@@ -453,7 +456,7 @@ final class Lane {
         body.cut();
       }
       close();
-      line.end();
+      line.end(endedByStore);
     }
   }
 
@@ -462,6 +465,7 @@ final class Lane {
       var buffer = loan.buffer();
       int n = connection.tryRead(buffer);
       if (n <= 0) {
+        endedByStore = n < 0;
         return n == 0;
       }
       progressNanos = System.nanoTime();

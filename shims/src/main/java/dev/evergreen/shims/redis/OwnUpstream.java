@@ -155,6 +155,9 @@ final class OwnUpstream {
 
   private volatile boolean quiet = true;
 
+  /** Whether something is expected or queued that leads to another database; else it is none. */
+  private volatile boolean mayMove;
+
   /** Whether nobody knows what comes from Redis, and what becomes of requests. */
   private boolean lost;
 
@@ -162,6 +165,10 @@ final class OwnUpstream {
   private final ReplyScanner scanner = new ReplyScanner();
   private @Nullable SpooledBody body;
   private @Nullable ByteArrayOutputStream held;
+
+  /** Whether Redis has said that it will send no more. */
+  private boolean endedByStore;
+
   private long lastRecorded = Spool.DROPPED;
   private long taken;
 
@@ -242,6 +249,7 @@ final class OwnUpstream {
 
   private void submit(Verb verb, Words words, Batch batch, Told told, @Nullable Kept kept)
       throws IOException {
+    awaitDatabase(verb);
     number = line.number();
     var numbers = new long[batch.count()];
     var recorded = told.bytes();
@@ -259,6 +267,39 @@ final class OwnUpstream {
     next.kept = kept;
     expect(next);
     pass(batch.bytes(), batch.from(), batch.to());
+  }
+
+  /**
+   * Waits until it is known in which database the next request will be carried out, if that matters
+   * to it: else it would be on record in another one.
+   */
+  private void awaitDatabase(Verb verb) throws IOException {
+    if (!mayMove || !verb.needsDatabase() || !isMoving()) {
+      return;
+    }
+    flush();
+    lock.lock();
+    try {
+      while (isMoving() && !ended) {
+        replied.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether what is not replied to yet may lead to another database. */
+  private boolean isMoving() {
+    lock.lock();
+    try {
+      boolean queued = queued(verb -> verb == Verb.SELECT);
+      return expected.stream()
+          .map(next -> next.verb)
+          .anyMatch(
+              verb -> verb == Verb.SELECT || verb == Verb.RESET || (queued && verb == Verb.EXEC));
+    } finally {
+      lock.unlock();
+    }
   }
 
   private @Nullable List<Bytes> callOf(Verb verb, Batch batch) {
@@ -280,6 +321,7 @@ final class OwnUpstream {
    */
   void begin(Verb verb, Words words, ByteBuffer bytes, int from, int to, Told told)
       throws IOException {
+    awaitDatabase(verb);
     number = line.number();
     tellBeginning(bytes, from, to);
     long request;
@@ -363,10 +405,16 @@ final class OwnUpstream {
     lock.lock();
     try {
       pinned |= next.verb == Verb.PINS || next.verb == Verb.STREAM;
+      if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
+        mayMove = true;
+      }
       stays |= !next.words.whole();
       quiet = false;
       expected.add(next);
       outstanding += next.numbers.length;
+      if (ended) {
+        tellUnsent(next);
+      }
       if (lost) {
         forget();
       } else {
@@ -375,6 +423,18 @@ final class OwnUpstream {
       forgetLate();
     } finally {
       lock.unlock();
+    }
+  }
+
+  /**
+   * What had no room on record is not sent to an upstream that has ended; the record has forgotten
+   * the lane, and would wait for its end for ever.
+   */
+  private void tellUnsent(Expected next) {
+    for (long request : next.numbers) {
+      if (request < 0) {
+        tape.unanswered(request, Unanswered.NOT_SENT);
+      }
     }
   }
 
@@ -498,7 +558,7 @@ final class OwnUpstream {
     if (scripts != null) {
       scripts.close();
     }
-    line.end();
+    line.end(endedByStore);
   }
 
   private boolean receive() throws IOException {
@@ -511,6 +571,7 @@ final class OwnUpstream {
         tellLate();
         pass(buffer, n);
       }
+      endedByStore = n < 0;
       return n >= 0;
     }
   }
@@ -1135,6 +1196,10 @@ final class OwnUpstream {
         if (queued(Verb::isUneven)) {
           return true;
         }
+        if (queued(verb -> verb == Verb.SELECT)) {
+          // What was queued behind it is on record in the database before.
+          tape.gap(NO_DATABASE);
+        }
         queued.forEach(this::changeUnheard);
         unqueue();
       }
@@ -1182,9 +1247,10 @@ final class OwnUpstream {
               && scanner.atStart()
               && !subscribed();
       forgetLate();
-      if (outstanding == 0 || pinned) {
-        replied.signalAll();
+      if (expected.isEmpty() && !queueing) {
+        mayMove = false;
       }
+      replied.signalAll();
     } finally {
       lock.unlock();
     }

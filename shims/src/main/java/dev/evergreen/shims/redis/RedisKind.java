@@ -176,7 +176,9 @@ public final class RedisKind implements StoreKind {
         break;
       }
     }
-    return parts.size() == replies.size() ? withEffects(parts, exec) : List.of();
+    return parts.size() == replies.size()
+        ? withEffects(Transactions.inDatabases(parts), exec)
+        : List.of();
   }
 
   /** Each script with what it has carried out, if that is known of all. */
@@ -199,7 +201,7 @@ public final class RedisKind implements StoreKind {
       if (isQueued(part)) {
         parts.addFirst(Transactions.replied(part, exec, null));
       } else if (begins(part)) {
-        return parts.isEmpty() ? List.of(part) : parts;
+        return parts.isEmpty() ? List.of(part) : Transactions.inDatabases(parts);
       }
     }
     return List.of();

@@ -78,6 +78,9 @@ public final class RedisSpecification implements Specification, Model {
     if (Refusals.isOfTheServer(operation) || RedisKind.isQueued(operation)) {
       return Knowledge.NONE;
     }
+    if (operation.cut()) {
+      return Knowledge.OPAQUE;
+    }
     var command = commands.get(name(operation));
     if (command != null) {
       return isHidden(command, operation)
@@ -126,7 +129,9 @@ public final class RedisSpecification implements Specification, Model {
       if (done.isPresent()) {
         return Scripts.touches(call, done.get(), this::touches);
       }
-      if (command != null) {
+      if (operation.cut()) {
+        touchCut(name, call);
+      } else if (command != null) {
         command.touches().accept(call);
       } else if (defaults.knows(name)) {
         defaults.touch(name, call);
@@ -174,6 +179,16 @@ public final class RedisSpecification implements Specification, Model {
     }
   }
 
+  /** What is not on record of a command may name more keys, and say what is done to them. */
+  private void touchCut(String name, Call call) {
+    // The last word that there is may be cut off, too.
+    var place = call.words() > 2 && defaults.isOfOneKey(name) ? call.key(1) : Call.DATABASES;
+    call.reads(place);
+    if (!defaults.isReading(name)) {
+      call.touch(Touch.changes(place).effect(Effect.UNKNOWN));
+    }
+  }
+
   /** Whether a word is longer than names of keys are: then the words do not tell what it wrote. */
   private static boolean namesNoKey(Call call) {
     for (int i = 1; i < call.words(); i++) {
@@ -210,6 +225,9 @@ public final class RedisSpecification implements Specification, Model {
 
   @Override
   public List<Moment> deadlines(Operation operation) {
+    if (operation.cut()) {
+      return List.of();
+    }
     var done = Scripts.done(operation);
     if (done.isPresent()) {
       return done.get().stream().flatMap(command -> deadlines(command).stream()).toList();
@@ -252,6 +270,9 @@ public final class RedisSpecification implements Specification, Model {
   }
 
   private static String name(Operation operation) {
-    return operation.request().getFirst().text().toUpperCase(Locale.ROOT);
+    // Of one that is cut off there may be none.
+    return operation.request().isEmpty()
+        ? ""
+        : operation.request().getFirst().text().toUpperCase(Locale.ROOT);
   }
 }

@@ -172,6 +172,9 @@ final class Refusals {
   }
 
   private static String name(Operation operation) {
-    return operation.request().getFirst().text().toUpperCase(Locale.ROOT);
+    // Of one that is cut off there may be none.
+    return operation.request().isEmpty()
+        ? ""
+        : operation.request().getFirst().text().toUpperCase(Locale.ROOT);
   }
 }

@@ -122,7 +122,10 @@ final class Scripts {
         script.sent(),
         script.replied(),
         words.subList(1, words.size()),
-        null);
+        null,
+        List.of(),
+        false,
+        script.within());
   }
 
   /**

@@ -87,7 +87,7 @@ final class Transactions {
       return List.of();
     }
     keys.addFirst(last.request().getFirst());
-    return List.of(replied(last, keys, exec, exec.reply()));
+    return List.of(last.within(exec, keys, exec.reply()));
   }
 
   private static boolean isOk(Operation operation) {
@@ -105,22 +105,26 @@ final class Transactions {
     };
   }
 
-  /** What was queued, in the place of the EXEC that carried it out. */
-  static Operation replied(Operation part, Operation exec, @Nullable Bytes reply) {
-    return replied(part, part.request(), exec, reply);
+  /**
+   * These, each in the database in which it was carried out: what was queued behind a SELECT was on
+   * record before that.
+   */
+  static List<Operation> inDatabases(List<Operation> parts) {
+    var placed = new ArrayList<Operation>();
+    @Nullable String selected = null;
+    for (var part : parts) {
+      placed.add(selected == null ? part : part.in(selected));
+      if (RedisKind.is(part, "SELECT")
+          && part.request().size() == 2
+          && (part.reply() == null || isOk(part))) {
+        selected = part.request().get(1).text();
+      }
+    }
+    return placed;
   }
 
-  private static Operation replied(
-      Operation part, List<Bytes> words, Operation exec, @Nullable Bytes reply) {
-    return new Operation(
-        part.row(),
-        part.epoch(),
-        exec.lane(),
-        part.connection(),
-        part.space(),
-        exec.sent(),
-        exec.replied(),
-        words,
-        reply);
+  /** What was queued, in the place of the EXEC that carried it out. */
+  static Operation replied(Operation part, Operation exec, @Nullable Bytes reply) {
+    return part.within(exec, part.request(), reply);
   }
 }

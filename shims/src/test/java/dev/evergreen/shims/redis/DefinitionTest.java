@@ -666,6 +666,42 @@ class DefinitionTest {
     assertEquals(Bytes.of("v"), now.reply());
   }
 
+  /** Of what one transaction sets for as long, what it sets first is gone no later. */
+  @Test
+  void deadlinesOfOneTransactionPassInItsOrder() {
+    var exec = operation(4, 0, 10, "EXEC", "*2\r\n+OK\r\n+OK\r\n");
+    var queued =
+        List.of(
+            operation(3, 0, 1, "SET l w PX 100", "+QUEUED\r\n"),
+            operation(2, 0, 1, "SET k v PX 100", "+QUEUED\r\n"),
+            operation(1, 0, 1, "MULTI", "+OK\r\n"));
+    var parts = new RedisKind().parts(exec, queued.iterator());
+    var why = new Why(SPECIFICATION, new MemoryTrace(SPECIFICATION).add(exec.with(parts)));
+    for (var reply : List.of("$1 v $1 w", "$-1 $1 w", "$-1 $-1")) {
+      var got = operation(9, 105, 106, "MGET k l", "*2\r\n" + reply.replace(" ", "\r\n") + "\r\n");
+      var answer = why.ask(got, Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    }
+    var turned = operation(9, 105, 106, "MGET k l", "*2\r\n$1\r\nv\r\n$-1\r\n");
+    assertEquals(Answer.Certainty.OUTSIDE, why.ask(turned, Why.Wish.ONE).certainty());
+  }
+
+  /** A value that is restored may have a deadline, too. */
+  @Test
+  void whatWasRestoredForSomeTimeGoesByTheClock() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "RESTORE k 100 x", "+OK\r\n"));
+    trace.add(operation(2, 0, 1, "RESTORE l 150 x REPLACE ABSTTL", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    for (var key : List.of("k", "l")) {
+      var gone = why.ask(operation(3, 200, 201, "GET " + key, "$-1\r\n"), Why.Wish.ONE);
+      assertTrue(
+          gone.witnesses().getFirst().elements().stream()
+              .anyMatch(element -> element instanceof Witness.Clock),
+          gone::toString);
+    }
+  }
+
   /** What would be told of a deadline now is known as far as the deadline is. */
   @ParameterizedTest
   @CsvSource({

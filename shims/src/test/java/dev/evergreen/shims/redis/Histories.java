@@ -256,7 +256,7 @@ final class Histories {
     return filled(random, pick(random, pick(random, families).questions()));
   }
 
-  private static String filled(Random random, String template) {
+  static String filled(Random random, String template) {
     var filled = new StringBuilder(template);
     for (int at = filled.indexOf("{"); at >= 0; at = filled.indexOf("{")) {
       int end = filled.indexOf("}", at);
@@ -269,7 +269,7 @@ final class Histories {
     return filled.toString();
   }
 
-  private static <T> T pick(Random random, List<T> list) {
+  static <T> T pick(Random random, List<T> list) {
     return list.get(random.nextInt(list.size()));
   }
 }

@@ -316,7 +316,7 @@ final class Oracle {
   }
 
   /** What was drawn at random is done again by its effect. */
-  private static void replay(Operation operation, List<List<Bytes>> commands) {
+  static void replay(Operation operation, List<List<Bytes>> commands) {
     if (!operation.parts().isEmpty()) {
       operation.parts().forEach(part -> replay(part, commands));
       return;

@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -313,6 +314,82 @@ class RecordedTest {
     assertTrue(all.contains("4|SET b 1|+OK~"), all.toString());
   }
 
+  /** Also if the client does not wait for it, and keeps to its upstream anyway. */
+  @Test
+  void requestsAreOnRecordInTheDatabaseInWhichTheyAreDone()
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                var all = new java.io.ByteArrayOutputStream();
+                for (var words :
+                    List.of(
+                        "MULTI",
+                        "SELECT 1",
+                        "EXEC",
+                        "SET a 1",
+                        "WAIT 0 0",
+                        "SELECT 2",
+                        "SET b 1",
+                        "RESET",
+                        "SET c 1",
+                        "SELECT 99",
+                        "SET d 1")) {
+                  all.writeBytes(Identity.request(words.split(" ", -1)));
+                }
+                client.send(all.toByteArray());
+                client.socket.shutdownOutput();
+                client.readAll();
+              }
+            });
+    var all = told(operations);
+    assertTrue(
+        all.containsAll(
+            List.of("1|SET a 1|+OK~", "2|SET b 1|+OK~", "0|SET c 1|+OK~", "0|SET d 1|+OK~")),
+        all.toString());
+  }
+
+  /** What is queued behind a SELECT is carried out in the database that it leads to. */
+  @Test
+  void whatIsQueuedBehindASelectIsDoneInItsDatabase() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "0");
+            for (var words : List.of("MULTI", "SET b 0", "SELECT 1")) {
+              client.ask(words.split(" ", -1));
+            }
+            client.ask("SET", "a", "1");
+            client.ask("EXEC");
+          }
+        });
+    assertEquals(Bytes.of("0"), ask("GET a").reply());
+    assertEquals(Bytes.of("0"), ask("GET b").reply());
+    var answer = ask("GET a", "1");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+    assertEquals(Bytes.of("1"), answer.reply());
+  }
+
+  @Test
+  void whatIsQueuedBehindASelectWithoutRepliesIsNotCertain()
+      throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.send("CLIENT", "REPLY", "OFF");
+            for (var words : List.of("MULTI", "SELECT 1", "SET a 1", "EXEC", "CLIENT REPLY ON")) {
+              client.send(words.split(" ", -1));
+            }
+            client.reply();
+          }
+        });
+    assertEquals(Answer.Certainty.GAP, ask("GET a", "1").certainty());
+  }
+
   private static String ask(Shimmed shimmed, int database) throws IOException {
     try (var talk = Talk.to(shimmed.redis.port)) {
       talk.ask("SELECT", "" + database);
@@ -335,7 +412,43 @@ class RecordedTest {
     assertEquals(Answer.Certainty.GAP, ask("GET a").certainty());
   }
 
+  /** What is behind the beginning that is kept may name more, and say more of it. */
+  @Test
+  void whatIsTooLongToBeKeptIsNotTakenForWhatIsKeptOfIt() throws IOException, InterruptedException {
+    var large = "x".repeat(17 << 20);
+    recorded(
+        Durability.NONE,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("MSET", "a", "old", "b", "old", "c", "old");
+            client.ask("MSET", "a", large, "b", "new");
+            client.ask("APPEND", "c", large);
+            client.ask("SET", "d", "1");
+            client.ask("SET", "d", large, "XX");
+          }
+        });
+    for (var question : List.of("STRLEN a", "GET b", "STRLEN c", "STRLEN d", "GET e")) {
+      var answer = ask(question);
+      assertEquals(Answer.Certainty.OPAQUE, answer.certainty(), answer::toString);
+    }
+    recorded(
+        Durability.NONE,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "d", large, "XX");
+            client.ask("SET", "e", "1");
+          }
+        });
+    assertEquals(
+        Answer.Certainty.CERTAIN, ask("GET e").certainty(), "of one key only that is hidden");
+    assertNotEquals(Answer.Certainty.CERTAIN, ask("GET d").certainty());
+  }
+
   private Answer ask(String question) throws IOException {
+    return ask(question, "0");
+  }
+
+  private Answer ask(String question, String database) throws IOException {
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       var words = Oracle.words(question);
       var last = trace.from(1, 10_000).getLast();
@@ -345,7 +458,7 @@ class RecordedTest {
               last.epoch(),
               last.lane() + 1,
               0,
-              "0",
+              database,
               Instant.now(),
               Instant.now(),
               words,

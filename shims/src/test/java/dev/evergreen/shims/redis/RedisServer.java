@@ -72,7 +72,8 @@ final class RedisServer implements AutoCloseable {
       said.append(line).append('\n');
       // The last that it says when it listens at both.
       if (line.contains("at " + socket)) {
-        Thread.ofVirtual().start(() -> drain(out));
+        // Reading from a process takes a carrier of virtual threads away, and there may be few.
+        Thread.ofPlatform().daemon().start(() -> drain(out));
         return started;
       }
     }

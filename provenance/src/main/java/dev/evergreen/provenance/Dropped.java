@@ -1,0 +1,42 @@
+package dev.evergreen.provenance;
+
+import java.util.Arrays;
+import java.util.stream.Collectors;
+
+/**
+ * What became of requests that had no room on record, as far as is known at a gap. The texts are
+ * those in the table of gaps.
+ */
+enum Dropped {
+  /** They are over. */
+  OVER("the spool was full"),
+
+  /** Some may still take effect; the recorder will tell when not. */
+  UNDER_WAY("the spool was full; what was dropped may still take effect"),
+
+  /**
+   * Some may still take effect, and no recorder can tell when not, as the one has ended that has
+   * dropped them: they are over when the store is another process.
+   */
+  STRAYED("a recorder has ended, and what it has dropped may still take effect");
+
+  /** The condition that a gap is one of these. */
+  static final String THESE =
+      Arrays.stream(values())
+          .map(state -> "'" + state.why + "'")
+          .collect(Collectors.joining(", ", "why in (", ")"));
+
+  private final String why;
+
+  Dropped(String why) {
+    this.why = why;
+  }
+
+  String why() {
+    return why;
+  }
+
+  static Dropped of(String why) {
+    return Arrays.stream(values()).filter(state -> state.why.equals(why)).findFirst().orElse(OVER);
+  }
+}

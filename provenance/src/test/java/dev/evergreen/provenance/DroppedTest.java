@@ -1,0 +1,255 @@
+package dev.evergreen.provenance;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.provenance.Answer.Certainty;
+import dev.evergreen.provenance.TraceStoreConformance.Line;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * No answer is certain while a request that had no room on record may still take effect: it may do
+ * so after all that is on record.
+ */
+@Timeout(60)
+final class DroppedTest {
+  private static final SpoolSettings SMALL =
+      SpoolSettings.DEFAULT
+          .withSegmentBytes(256 << 10)
+          .withBytes(512 << 10)
+          .withDurability(Durability.NONE)
+          .withOverflow(Overflow.DROP);
+
+  private static final String LONG = "set filler " + "v".repeat(300);
+
+  @TempDir Path directory;
+  private Path trace = Path.of("");
+  private Spool spool;
+  private Line recorded;
+  private Line other;
+  private long dropped;
+
+  @BeforeEach
+  void drop() throws IOException {
+    trace = directory.resolve("trace");
+    begin();
+    epoch("one", StoreKind.EMPTY);
+    recorded.exchange("set k 1", "ok");
+    dropped = fill("set k 2");
+    load();
+    assertEquals(Certainty.GAP, ask("get k"));
+    set("3");
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    spool.close();
+  }
+
+  private void begin() throws IOException {
+    spool = Spool.open(trace.resolve("spool"), SMALL);
+  }
+
+  private void epoch(String process, String... more) {
+    var facts = StoreKind.PROCESS + process + "\n" + String.join("\n", more);
+    long epoch = spool.epoch("tiny", "here", facts);
+    long connection = spool.connect(epoch, TraceStoreConformance.ANNA);
+    recorded = new Line(spool, epoch, connection, spool.lane(epoch, "recorded"));
+    other = new Line(spool, epoch, connection, spool.lane(epoch, "other"));
+  }
+
+  /** Fills the spool until a request on the other lane is dropped. */
+  private long fill(String request) {
+    while (recorded.exchange(LONG, "ok") > 0) {
+      // Until it is full.
+    }
+    long number = other.send(request);
+    assertTrue(number < 0);
+    return number;
+  }
+
+  /** Brings all that is there into the database, and makes room. */
+  private void load() throws IOException {
+    spool.release(load(spool.directory()));
+    while (spool.push(0, recorded.lane(), Frames.bytes("room")) < 0) {
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Answers the index of the file up to which all is loaded. */
+  private long load(Path place) {
+    try (var session =
+            LoadSession.open(
+                TraceDatabase.of(trace, ""), Redactor.open(trace, List.of()), "the spool");
+        var reader = new SpoolReader(place, session.position())) {
+      Loader.loadAll(session, reader, System.nanoTime() + Duration.ofSeconds(60).toNanos());
+      return session.position().segment();
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** What replaces all that was before, and is answered. */
+  private void set(String value) throws IOException {
+    recorded.exchange("set k " + value, "ok");
+    long _ = load(spool.directory());
+  }
+
+  private Certainty ask(String line) {
+    try (var stored = StoredTrace.open(trace.toString(), Duration.ZERO)) {
+      long epoch = stored.epoch(Long.MAX_VALUE);
+      var kind = stored.kind(epoch);
+      var now = Instant.now();
+      var asked =
+          new Operation(Long.MAX_VALUE, epoch, 0, 0, "0", now, null, kind.typed(line), null);
+      return new Why(kind.specification(), stored).ask(asked, Why.Wish.ONE).certainty();
+    }
+  }
+
+  @Test
+  void theGapReachesUntilTheReply() throws IOException {
+    assertEquals(Certainty.GAP, ask("get k"), "it may be carried out now");
+    spool.reply(dropped, Frames.bytes("ok"));
+    long _ = load(spool.directory());
+    assertEquals(Certainty.GAP, ask("get k"), "it was carried out somewhere before");
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** A lane that was given up may have left requests with the store, which it has not read yet. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void theGapReachesBeyondALaneThatWasGivenUp(boolean byStore) throws IOException {
+    spool.endLane(other.lane(), byStore);
+    set("4");
+    assertEquals(byStore ? Certainty.CERTAIN : Certainty.GAP, ask("get k"));
+    epoch("one");
+    set("5");
+    assertEquals(byStore ? Certainty.CERTAIN : Certainty.GAP, ask("get k"), "the same process");
+    epoch("two");
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  @ParameterizedTest
+  @EnumSource(Unanswered.class)
+  void theGapReachesBeyondWhatIsNotAnswered(Unanswered reason) throws IOException {
+    spool.unanswered(dropped, reason);
+    set("4");
+    boolean over = reason == Unanswered.NOT_SENT;
+    assertEquals(over ? Certainty.CERTAIN : Certainty.GAP, ask("get k"));
+    // What comes behind it on its lane tells that it is over.
+    long second = fill("set k 5");
+    load();
+    spool.reply(second, Frames.bytes("ok"));
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** The store may be asked no more by the process that was killed, but has its request. */
+  @Test
+  void theGapReachesBeyondTheEndOfTheRecorder() throws IOException {
+    spool.close();
+    begin();
+    epoch("one");
+    set("4");
+    assertEquals(Certainty.GAP, ask("get k"));
+    // That this one has dropped nothing that is not over tells nothing of the other's.
+    long own = fill("set k 5");
+    load();
+    spool.reply(own, Frames.bytes("ok"));
+    set("6");
+    assertEquals(Certainty.GAP, ask("get k"));
+    spool.close();
+    begin();
+    epoch("two");
+    set("7");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** What it was answered may be because of what had no room. */
+  @Test
+  void whatWasUnderWayMeanwhileIsNotCertain() throws IOException {
+    spool.reply(dropped, Frames.bytes("ok"));
+    recorded.exchange("set k 4", "ok");
+    long asked = recorded.send("get k");
+    long again = fill("set k 5");
+    load();
+    spool.reply(asked, Frames.bytes("5"));
+    spool.reply(again, Frames.bytes("ok"));
+    long later = recorded.exchange("set k 6", "ok") + 2;
+    assertEquals(later, recorded.exchange("get k", "6"));
+    long _ = load(spool.directory());
+    try (var stored = StoredTrace.open(trace.toString(), Duration.ZERO)) {
+      var why = new Why(StoreKind.named("tiny").orElseThrow().specification(), stored);
+      var early = stored.operation(asked).orElseThrow();
+      assertEquals(Certainty.GAP, why.ask(early, Why.Wish.ONE).certainty());
+      var last = stored.operation(later).orElseThrow();
+      assertEquals(Certainty.CERTAIN, why.ask(last, Why.Wish.ONE).certainty());
+    }
+  }
+
+  /** Retention removes the gap itself, and not that it lasts. */
+  @Test
+  void theGapReachesBeyondWhatIsRemoved() throws Exception {
+    for (int i = 0; i < 12_000; i++) {
+      recorded.exchange("set k" + i + " " + "v".repeat(300), "ok");
+      if (i % 200 == 0) {
+        load();
+      }
+    }
+    load();
+    try (var session =
+        LoadSession.open(
+            TraceDatabase.of(trace, ""), Redactor.open(trace, List.of()), "the spool")) {
+      while (session.fold(new Retention(Duration.ofDays(1), Retention.LEAST_BYTES))) {
+        // A part at a time.
+      }
+    }
+    set("4");
+    assertEquals(Certainty.GAP, ask("get k"));
+    try (var stored = StoredTrace.open(trace.toString(), Duration.ZERO)) {
+      assertTrue(
+          stored.marks(Cell.ALL, 0, Long.MAX_VALUE, 100).stream()
+              .anyMatch(mark -> mark.kind() == StoredTrace.Mark.Kind.HORIZON));
+    }
+  }
+
+  /** Of a request in pieces some may have no room: it takes effect all the same. */
+  @Test
+  void aRequestWhoseEndHadNoRoomIsNotForgotten() throws IOException {
+    spool.reply(dropped, Frames.bytes("ok"));
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    var body = spool.beginRequest(other.connection(), other.lane(), 0);
+    body.add(Frames.bytes("set k "));
+    while (recorded.exchange(LONG, "ok") > 0) {
+      // Until it is full.
+    }
+    body.add(ByteBuffer.allocate(Spool.PIECE));
+    body.end();
+    load();
+    set("5");
+    assertEquals(Certainty.GAP, ask("get k"), "it may be carried out now");
+    spool.reply(body.number(), Frames.bytes("ok"));
+    long _ = load(spool.directory());
+    try (var stored = StoredTrace.open(trace.toString(), Duration.ZERO)) {
+      assertTrue(stored.operation(body.number()).orElseThrow().cut());
+    }
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+}
