@@ -241,8 +241,11 @@ final class FencedMandateTest {
                 fence,
                 () -> {
                   var failure = failing.poll();
-                  if (failure != null) {
-                    throw FencedMandateTest.<RuntimeException>thrown(failure);
+                  switch (failure) {
+                    case null -> {}
+                    case Error error -> throw error;
+                    case RuntimeException exception -> throw exception;
+                    default -> throw new AssertionError(failure);
                   }
                 }));
     fence.join(B);
@@ -250,11 +253,6 @@ final class FencedMandateTest {
     assertTrue(get(takingOver(hard)));
     assertEquals(Set.of(A), fence.alive());
     assertEquals(3, failures.size());
-  }
-
-  @SuppressWarnings("unchecked")
-  private static <T extends Throwable> T thrown(Throwable failure) throws T {
-    throw (T) failure;
   }
 
   /** One who asks when it is too late for the look under way must not be content with it. */

@@ -14,7 +14,7 @@ import picocli.CommandLine.Spec;
 
 /** What the commands that read a trace have in common. */
 abstract class TraceOptions implements Callable<Integer> {
-  private static final Duration PATIENCE = Duration.ofSeconds(2);
+  static final Duration PATIENCE = Duration.ofSeconds(2);
 
   @Option(
       names = "--trace",

@@ -24,6 +24,11 @@ final class PostgresDatabase {
   /** "Evgr": who makes the tables holds this lock. */
   private static final int MAKING = 0x45766772;
 
+  /** The driver's parameter that says which of several servers is taken. */
+  static final String SERVER_TYPE = "targetServerType";
+
+  static final String PRIMARY = "primary";
+
   private static final long RETRY_NANOS = 100_000_000;
 
   /** What a server that ends, starts or restarts answers, and one that has no connection left. */
@@ -188,7 +193,7 @@ final class PostgresDatabase {
     var seconds = settings.patience().plusSeconds(1).toSeconds();
     properties.setProperty("ApplicationName", "evergreen");
     // Also of one server: the address may still lead to the former one, a replica now.
-    properties.setProperty("targetServerType", "primary");
+    properties.setProperty(SERVER_TYPE, PRIMARY);
     properties.setProperty("connectTimeout", Long.toString(seconds));
     // For a server that is gone without a word. One that is there ends a statement before.
     properties.setProperty("socketTimeout", Long.toString(seconds + 5));

@@ -5,12 +5,14 @@ import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
+import java.sql.DriverManager;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.postgresql.Driver;
-import org.postgresql.PGProperty;
 
 /**
  * Keeps states in a PostgreSQL database, for any number of processes on any number of machines.
@@ -133,11 +135,9 @@ public final class PostgresStorage implements Storage {
       Duration patience) {
 
     private static final String PREFIX = "jdbc:postgresql:";
-    private static final String SERVER_TYPE = PGProperty.TARGET_SERVER_TYPE.getName();
-    private static final String PRIMARY = "primary";
 
     /** The driver's former word, too. */
-    private static final Set<String> PRIMARIES = Set.of(PRIMARY, "master");
+    private static final Set<String> PRIMARIES = Set.of(PostgresDatabase.PRIMARY, "master");
 
     private static final Duration LEAST_PATIENCE = Duration.ofMillis(250);
     private static final Duration MOST_PATIENCE = Duration.ofMinutes(10);
@@ -149,11 +149,11 @@ public final class PostgresStorage implements Storage {
             "'%s' is no URL of a PostgreSQL database, such as %s//localhost:5432/chirper"
                 .formatted(place(url), PREFIX));
       }
-      var said = Driver.parseURL(url, null);
-      if (said != null && !PRIMARIES.contains(said.getProperty(SERVER_TYPE, PRIMARY))) {
+      var servers = servers(url);
+      if (!PRIMARIES.contains(servers)) {
         throw new IllegalArgumentException(
             "%s must be primary, not %s: a replica may not have what was acknowledged"
-                .formatted(SERVER_TYPE, said.getProperty(SERVER_TYPE)));
+                .formatted(PostgresDatabase.SERVER_TYPE, servers));
       }
       if (connections < 2) {
         throw new IllegalArgumentException(
@@ -163,6 +163,22 @@ public final class PostgresStorage implements Storage {
         throw new IllegalArgumentException(
             "The patience must be from %s to %s, not %s"
                 .formatted(LEAST_PATIENCE, MOST_PATIENCE, patience));
+      }
+    }
+
+    /** Which of several servers the driver would take. */
+    private static String servers(String url) {
+      var given = new Properties();
+      given.setProperty(PostgresDatabase.SERVER_TYPE, PostgresDatabase.PRIMARY);
+      try {
+        return Stream.of(DriverManager.getDriver(url).getPropertyInfo(url, given))
+            .filter(property -> property.name.equals(PostgresDatabase.SERVER_TYPE))
+            .map(property -> property.value)
+            .findFirst()
+            .orElse(PostgresDatabase.PRIMARY);
+      } catch (SQLException e) {
+        // Whoever opens it is told.
+        return PostgresDatabase.PRIMARY;
       }
     }
 
