@@ -90,8 +90,7 @@ abstract class TraceOptions implements Callable<Integer> {
 
   /** Has it written what was printed, and ends the command if that is not possible. */
   final void flush() {
-    // The former writes to the latter, and asks it for no errors.
-    if (spec.commandLine().getOut().checkError() || System.out.checkError()) {
+    if (Output.isLost(spec.commandLine().getOut())) {
       throw new OutputEndedException();
     }
   }
