@@ -595,7 +595,7 @@ public final class ClusterNode implements Node {
 
     @Override
     public void failed(Throwable reason) {
-      log.warning("fence-unknown", "reason", String.valueOf(reason.getMessage()));
+      log.warning("fence-unknown", "reason", reason.toString());
     }
 
     /** On a thread of its own, as that of a turn is among what is ended. */

@@ -24,7 +24,7 @@ import picocli.CommandLine.Model.CommandSpec;
  */
 record Asking(CommandSpec spec, String server, String option, String address) {
 
-  /** Until an answer begins. */
+  /** Until an answer begins, of what only asks. What is to be done is waited for until it is. */
   static final Duration PATIENCE = Duration.ofSeconds(30);
 
   /**
@@ -55,7 +55,7 @@ record Asking(CommandSpec spec, String server, String option, String address) {
         var shown = lines.map(show).filter(line -> !line.isEmpty()).iterator();
         while (shown.hasNext()) {
           out.println(shown.next());
-          if (out.checkError() || System.out.checkError()) {
+          if (Output.isLost(out)) {
             return failed("the output cannot be written any more");
           }
         }
@@ -71,7 +71,7 @@ record Asking(CommandSpec spec, String server, String option, String address) {
   }
 
   private int failed(String why) {
-    spec.commandLine().getErr().println(spec.name() + ": " + why);
+    spec.commandLine().getErr().println(server + ": " + why);
     return ExitCode.SOFTWARE;
   }
 }

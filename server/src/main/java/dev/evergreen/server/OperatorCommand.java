@@ -68,7 +68,7 @@ public final class OperatorCommand {
 
     @Override
     public Integer call() throws InterruptedException {
-      return node.ask("POST", "/down", address, Asking.PATIENCE);
+      return node.ask("POST", "/down", address, null);
     }
   }
 

@@ -2,6 +2,7 @@ package dev.evergreen.server;
 
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -24,9 +25,9 @@ abstract class ProxyAsks implements Callable<Integer> {
   private String admin = "";
 
   /** Prints what the proxy answers, line by line as it comes. */
-  final int ask(String method, String path) throws InterruptedException {
-    return new Asking(spec, "proxy", "--admin", admin)
-        .ask(method, path, "", Asking.PATIENCE, this::show);
+  final int ask(String method, String path, @Nullable Duration patience)
+      throws InterruptedException {
+    return new Asking(spec, "proxy", "--admin", admin).ask(method, path, "", patience, this::show);
   }
 
   /** How a line is shown. */
@@ -55,7 +56,8 @@ abstract class ProxyAsks implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-      return ask("GET", "/log?" + (follow ? "follow&" : "") + (course ? "course" : ""));
+      return ask(
+          "GET", "/log?" + (follow ? "follow&" : "") + (course ? "course" : ""), Asking.PATIENCE);
     }
   }
 
@@ -73,7 +75,7 @@ abstract class ProxyAsks implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-      return ask("GET", "/metrics");
+      return ask("GET", "/metrics", Asking.PATIENCE);
     }
 
     @Override
@@ -130,7 +132,7 @@ abstract class ProxyAsks implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-      return ask("POST", "/purge?" + what.query() + (soft ? "&soft" : ""));
+      return ask("POST", "/purge?" + what.query() + (soft ? "&soft" : ""), null);
     }
   }
 }

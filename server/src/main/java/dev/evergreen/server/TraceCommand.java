@@ -167,7 +167,7 @@ public final class TraceCommand implements Runnable {
 
     @Override
     public Integer call() throws InterruptedException {
-      try (var _ = StoredTrace.open(place, Duration.ZERO)) {
+      try (var _ = StoredTrace.open(place, TraceOptions.PATIENCE)) {
         // A page of nothing would tell nobody that its place was mistyped.
       } catch (TraceException e) {
         return failed(TraceOptions.reason(e));

@@ -14,7 +14,7 @@ import picocli.CommandLine.Spec;
 
 /** What the commands that read a trace have in common. */
 abstract class TraceOptions implements Callable<Integer> {
-  private static final Duration PATIENCE = Duration.ofSeconds(2);
+  static final Duration PATIENCE = Duration.ofSeconds(2);
 
   @Option(
       names = "--trace",
@@ -90,8 +90,7 @@ abstract class TraceOptions implements Callable<Integer> {
 
   /** Has it written what was printed, and ends the command if that is not possible. */
   final void flush() {
-    // The former writes to the latter, and asks it for no errors.
-    if (spec.commandLine().getOut().checkError() || System.out.checkError()) {
+    if (Output.isLost(spec.commandLine().getOut())) {
       throw new OutputEndedException();
     }
   }

@@ -10,6 +10,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.sqlite.SQLiteConfig;
@@ -40,7 +41,10 @@ final class SqliteFile implements AutoCloseable {
   private final Connection last;
   private final SqliteTurn turn;
 
-  /** Which files they were that were opened: without its log the file lacks what was saved last. */
+  /** The file, its log, and the log's index: without these it lacks what was saved last. */
+  private final List<Path> files;
+
+  /** Which files they were that were opened. */
   private final List<Object> identity;
 
   private volatile boolean lost;
@@ -49,6 +53,7 @@ final class SqliteFile implements AutoCloseable {
     this.path = path;
     this.patience = patience;
     this.last = prepared(connection());
+    this.files = List.of(path, beside(path, "-wal"), beside(path, "-shm"));
     this.identity = identity();
     this.turn = new SqliteTurn(path, TURN_PATIENCE);
   }
@@ -119,13 +124,26 @@ final class SqliteFile implements AutoCloseable {
   }
 
   private List<Object> identity() throws SQLException {
-    return List.of(identity(""), identity("-wal"), identity("-shm"));
+    var all = new ArrayList<Object>();
+    for (var file : files) {
+      all.add(identity(file));
+    }
+    return all;
+  }
+
+  /** SQLite has its log where the file really is, also if that was opened by a link. */
+  private static Path beside(Path path, String suffix) throws SQLException {
+    try {
+      var real = path.toRealPath();
+      return real.resolveSibling(real.getFileName() + suffix);
+    } catch (IOException e) {
+      throw new SQLException("the file cannot be looked at: " + e, e);
+    }
   }
 
   /** The same for all where files have nothing to be known by. */
-  private Object identity(String suffix) throws SQLException {
+  private static Object identity(Path file) throws SQLException {
     try {
-      var file = path.resolveSibling(path.getFileName() + suffix);
       var key = Files.readAttributes(file, BasicFileAttributes.class).fileKey();
       return key == null ? "" : key;
     } catch (NoSuchFileException e) {

@@ -296,6 +296,20 @@ final class SqliteStorageTest {
     }
   }
 
+  /** SQLite has its log where the file really is. */
+  @Test
+  void aLogBesideTheFileOfALinkMustStayInPlace() throws Exception {
+    var folder = Files.createDirectory(directory.resolve("real"));
+    var real = folder.resolve("grains.db");
+    SqliteStorage.open(real).close();
+    var link = Files.createSymbolicLink(directory.resolve("link.db"), real);
+    try (var storage = SqliteStorage.open(link)) {
+      storage.save(grain(1), Storage.NONE, bytes("a"));
+      Files.delete(folder.resolve("grains.db-wal"));
+      assertIsNotInPlace(() -> storage.save(grain(1), 1, bytes("b")));
+    }
+  }
+
   /** SQLite deletes a log whose database is empty, and would make such a one by connecting anew. */
   @Test
   void whatWasSavedBeforeAFileIsMovedIsThereWhenItIsPutBack() throws Exception {
