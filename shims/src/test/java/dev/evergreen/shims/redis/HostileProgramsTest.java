@@ -325,7 +325,8 @@ class HostileProgramsTest {
   /** Whether what a witness holds, and more that is on record, gives the same reply again. */
   private void askOf(Why why, List<Operation> all, Operation question, Random random, String name) {
     if (question.outcomeUnknown()
-        || Bytes.EMPTY.equals(question.reply())
+        || question.reply() == null
+        || question.reply().equals(Bytes.EMPTY)
         || !question.parts().isEmpty()
         || !mayBeAgain(question)) {
       return;
