@@ -276,9 +276,9 @@ final class Caches implements Cache.Keeper {
     }
     closed.forEach(this::remove);
     lines().end(closed);
-    closed.forEach(cache -> standings.tell(cache.dependents()));
     long patience = base.settings().pushRetryAfter().toNanos();
     workers.after(patience, next -> runLeft(closed, next));
+    closed.forEach(cache -> standings.tell(cache.dependents()));
   }
 
   private static void runLeft(List<Cache> closed, Tasks next) {

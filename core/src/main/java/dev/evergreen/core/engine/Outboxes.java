@@ -360,7 +360,7 @@ final class Outboxes {
     }
 
     private void sent(Set<Recipient> batch) {
-      hasLine = true;
+      hasLine |= !batch.isEmpty();
       failures = 0;
       mostResults = Math.min(2 * mostResults, ALL_RESULTS);
       failedAlone.keySet().removeAll(batch);

@@ -128,9 +128,9 @@ final class MutantTest {
                         }
                         closed.forEach(this::remove);
                         lines().end(closed);
-                        closed.forEach(cache -> standings.tell(cache.dependents()));
                         long patience = base.settings().pushRetryAfter().toNanos();
                         workers.after(patience, next -> runLeft(closed, next));
+                        closed.forEach(cache -> standings.tell(cache.dependents()));
                     """,
                     """
                           if (cache != null

@@ -1,6 +1,7 @@
 package dev.evergreen.core.sim;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -171,6 +172,7 @@ final class NoLineTest {
                 return message instanceof Message.Push;
               });
           sleep(SOON.toMillis());
+          assertFalse(tried.isEmpty());
           int results = tried.stream().mapToInt(size -> size).sum();
           assertTrue(results < tried.size() + MANY, tried::toString);
           nodes.network.unsent(message -> false);
