@@ -13,8 +13,11 @@ import dev.evergreen.core.model.Models;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.SummaryKey;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -29,6 +32,8 @@ final class ListsOfReadsTest {
 
   private static final SummaryKey KEY =
       new SummaryKey(new GrainId("Shop", "s"), "count()", new byte[] {1});
+
+  private static final Duration SOON = Duration.ofSeconds(20);
 
   private final Models models =
       new Models(WiredNodes.id("a"), Codec.create(Limits.DEFAULT), GrainTypes.create());
@@ -89,6 +94,36 @@ final class ListsOfReadsTest {
       assertEquals(0, lookedFor.get());
       whileAsked.set(WiredNodes.id("c"));
       WiredNodes.await("that its grain is looked for", () -> lookedFor.get() > 0);
+    }
+  }
+
+  /** Else who searches for circles would go on by the list of what is not there any more. */
+  @Test
+  void whoFollowsAListIsToldWhenItsSummaryIsGone() {
+    var b = WiredNodes.id("b");
+    var followed = new CountDownLatch(1);
+    var moved = ConcurrentHashMap.<SummaryKey>newKeySet();
+    try (var wired = new WiredNodes(b)) {
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Moved(var keys)) {
+              moved.addAll(keys);
+            }
+            wired.deliver(from, to, message);
+            if (message instanceof Message.SubscribeAnswer answer && answer.notHere().isEmpty()) {
+              followed.countDown();
+            }
+          };
+      var follower = wired.start(WiredNodes.id("a"), WiredNodes.quick());
+      var publisher = wired.start(b, WiredNodes.quick());
+      var cell = publisher.grains().get(TestGrains.Cell.class, "x");
+      publisher.reactive(cell::text).tracker().next(SOON);
+      var summary = WiredNodes.key(follower, TestGrains.Cell.class, "x", "text()").wire();
+      var list = follower.models.graph().readsOf(summary);
+      follower.caches.retain(list, WiredNodes.NOBODY);
+      WiredNodes.await("that the list is followed", () -> followed.getCount() == 0);
+      publisher.release(WiredNodes.everything());
+      WiredNodes.await("that it is told", () -> moved.contains(list.wire()));
     }
   }
 }
