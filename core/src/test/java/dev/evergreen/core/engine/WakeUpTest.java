@@ -23,6 +23,7 @@ import dev.evergreen.core.OutcomeUnknownException;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.SameBy;
 import dev.evergreen.core.engine.CycleTest.Link;
 import dev.evergreen.core.engine.CycleTest.LinkGrain;
 import dev.evergreen.core.engine.TestGrains.Cell;
@@ -48,6 +49,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiPredicate;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -904,9 +906,21 @@ class WakeUpTest {
     }
   }
 
+  /** Does something before the next results are compared. */
+  static final class Compared implements BiPredicate<String, String> {
+    static final AtomicReference<Runnable> BEFORE = new AtomicReference<>(() -> {});
+
+    @Override
+    public boolean test(String one, String other) {
+      BEFORE.getAndSet(() -> {}).run();
+      return one.equals(other);
+    }
+  }
+
   /** However deep it reads, its end is the same. */
   interface Hop extends Grain {
     @ReadOnly
+    @SameBy(Compared.class)
     String end();
 
     void pointTo(List<String> others);
@@ -947,12 +961,36 @@ class WakeUpTest {
       point(node, "d", "e");
       try (var computation = node.reactive(node.grains().get(Hop.class, "a")::end)) {
         assertEquals("end", computation.tracker().next(SOON));
-        var summary = node.activations.summary(WiredNodes.key(node, Hop.class, "a", "end()"));
-        assertEquals(3, Objects.requireNonNull(summary).results().depth());
+        assertEquals(3, depth(node, "a"));
         point(node, "c", "d");
-        WiredNodes.await("its depth", () -> summary.results().depth() == 5);
+        WiredNodes.await("its depth", () -> depth(node, "a") == 5);
       }
     }
+  }
+
+  /** Its reader has seen how deep it was, and depends on it only after that. */
+  @Test
+  void whatBecomesDeeperBeforeItsReaderIsAcceptedMakesThatDeeper() {
+    var here = WiredNodes.id("a");
+    try (var wired = new WiredNodes(here)) {
+      var node = wired.start(here, PATIENT, GrainTypes.create().add(Hop.class, HopGrain::new));
+      point(node, "c", "d");
+      try (var computation = node.reactive(node.grains().get(Hop.class, "a")::end)) {
+        assertEquals("end", computation.tracker().next(SOON));
+        Compared.BEFORE.set(
+            () -> {
+              CompletableFuture.runAsync(() -> point(node, "b", "c")).join();
+              WiredNodes.await("that what is read is deeper", () -> depth(node, "b") == 3);
+            });
+        point(node, "a", "b");
+        WiredNodes.await("its depth", () -> depth(node, "a") == 4);
+      }
+    }
+  }
+
+  private static int depth(NodeRuntime node, String hop) {
+    var summary = node.activations.summary(WiredNodes.key(node, Hop.class, hop, "end()"));
+    return Objects.requireNonNull(summary).results().depth();
   }
 
   /** Who follows its list looks no further than at what is deep enough. */
