@@ -26,12 +26,13 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  * event                          content                             line
  * ---------------------------------------------------------------------------------------
- * a result of the known epoch,   Held, if its sequence is higher;    HEARD
- *   or the answer to the wish      else nothing changes
+ * a result of the known epoch,   Held, if its sequence is higher;    HEARD, if it is told to a
+ *   or the answer to the wish      else nothing changes                late enough wish
  * a result of another epoch      unchanged: asks again               unchanged
  * the runtime's failure,         Failed, unless Held                 FAILING
  *   as answer to the wish
- * the publisher answers          unchanged                           SILENT to HEARD
+ * the publisher answers          unchanged                           SILENT to HEARD, if Held and
+ *                                                                      the wish is late enough
  * the publisher is gone, silent  unchanged                           HEARD to SILENT
  * the end of its grace           unchanged, takes no more            CLOSED, for ever
  * </pre>
@@ -40,6 +41,11 @@ import org.jspecify.annotations.Nullable;
  * if it answers this cache's latest wish (its generation), or if there is none yet; any other
  * unknown one may come from an activation that does not know that it was replaced, and only makes
  * the cache ask again.
+ *
+ * <p><b>Doubt.</b> Only what is said to a wish (to its generation, or a later one) that was made
+ * after the last silence ends the doubt. Anything else may have been under way when the silence
+ * began, from a publisher that is replaced by now; or it was for a cache that was here before this
+ * one.
  *
  * <p><b>Marks.</b> A result marks those dependents that have read another outcome, be it a former
  * result, a failure, or what a reader of little patience has put in its place. What one reader goes
@@ -79,6 +85,11 @@ final class Cache {
       List<Dependent> affected) {
     private static final Installed NOTHING = new Installed(false, null, List.of(), List.of());
     private static final Installed UNKNOWN_EPOCH = new Installed(true, null, List.of(), List.of());
+
+    /** Only that what is held stands after all. */
+    private static Installed certain(List<Dependent> dependents) {
+      return new Installed(false, null, List.of(), dependents);
+    }
   }
 
   /** What a cache has to be read. */
@@ -118,7 +129,7 @@ final class Cache {
    * so that anybody may look at it at any time.
    */
   private record Standing(Content content, Line line) {
-    private static final Standing NEW = new Standing(new Content.Nothing(), Line.HEARD);
+    private static final Standing NEW = new Standing(new Content.Nothing(), Line.SILENT);
 
     Standing with(Line now) {
       return new Standing(content, now);
@@ -259,6 +270,10 @@ final class Cache {
   @GuardedBy("this")
   private long generation;
 
+  /** What is said to a wish of an earlier generation ends no doubt. */
+  @GuardedBy("this")
+  private long lateEnough;
+
   @GuardedBy("this")
   private @Nullable NodeId publisher;
 
@@ -279,6 +294,7 @@ final class Cache {
   Cache(Keeper keeper, CallKey key) {
     this.keeper = keeper;
     this.key = key;
+    this.lateEnough = keeper.nextGeneration();
     this.unheardSince = keeper.workers().nanos();
   }
 
@@ -478,17 +494,24 @@ final class Cache {
     return attempts++;
   }
 
-  /** The publisher answered; returns whether that ended a doubt. */
-  synchronized boolean heard() {
-    if (standing.line != Line.HEARD && standing.line != Line.SILENT) {
+  /**
+   * The publisher answered a wish of this generation; returns whether that ended a doubt. Who has
+   * nothing yet waits for the result all the same.
+   */
+  synchronized boolean heard(long wish) {
+    if (wish < lateEnough || closed() || standing.line == Line.FAILING) {
       return false;
     }
     attempts = 0;
-    return becomes(Line.HEARD);
+    return standing.content instanceof Content.Held && becomes(Line.HEARD);
   }
 
-  /** The publisher is not heard of; returns whether that began a doubt. */
+  /**
+   * The publisher is not heard of, and is to be asked again after this; returns whether that began
+   * a doubt.
+   */
   synchronized boolean silent() {
+    lateEnough = keeper.nextGeneration();
     if (standing.line != Line.HEARD) {
       return false;
     }
@@ -543,8 +566,11 @@ final class Cache {
   @GuardedBy("this")
   private Installed take(Update update, boolean same) {
     var last = version();
-    if (closed() || (last != null && isOld(update.version(), last))) {
+    if (closed()) {
       return Installed.NOTHING;
+    }
+    if (last != null && isOld(update.version(), last)) {
+      return heard(update.generation()) ? Installed.certain(dependents()) : Installed.NOTHING;
     }
     if (last != null
         && update.version().epoch() != last.epoch()
@@ -557,7 +583,7 @@ final class Cache {
     standing =
         new Standing(
             new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
-            Line.HEARD);
+            update.generation() < lateEnough ? before.line() : Line.HEARD);
     attempts = 0;
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }

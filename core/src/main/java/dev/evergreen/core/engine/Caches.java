@@ -191,9 +191,9 @@ final class Caches implements Cache.Keeper {
     }
   }
 
-  /** The publisher of a cache answers. */
-  void heard(Cache cache) {
-    if (cache.heard()) {
+  /** The publisher of a cache answers its wish of this generation. */
+  void heard(Cache cache, long wish) {
+    if (cache.heard(wish)) {
       standings.tell(cache.dependents());
     }
   }

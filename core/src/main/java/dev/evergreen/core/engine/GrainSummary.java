@@ -222,7 +222,8 @@ final class GrainSummary extends Summary {
       int deepest = edges.deepest();
       boolean known = deepest == ENDLESS && results.depth() == ENDLESS;
       if (!inCircle && deepest >= rank && !known) {
-        // Deeper than it was taken to be: the run after this mark is judged.
+        // Deeper than it was taken to be: the run after this mark is judged. Doubt does not wait.
+        results.publish(outcome, results.depth(), doubt(), null);
         marked = true;
         goOn(next);
       } else {

@@ -119,6 +119,9 @@ class NodeRuntime implements EngineNode {
       workers.now(next -> take(from, message, next));
     } catch (RuntimeException | Error e) {
       Failures.log("a message of " + from, e);
+    } finally {
+      // A value that interrupts who reads it must not end the reading of the link.
+      Thread.interrupted();
     }
   }
 

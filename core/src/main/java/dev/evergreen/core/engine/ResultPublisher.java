@@ -150,6 +150,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
             throw computation.closedException();
           }
           threads.park();
+          Thread.interrupted(); // else it would never park again
         }
         return false;
       } finally {

@@ -128,7 +128,7 @@ final class Subscriptions implements Caches.Lines {
       } else {
         var to = base.placement().locate(grain);
         if (to == null || to.equals(base.peers().self())) {
-          retries.later(cache, finds);
+          silent(cache, finds); // nobody is there who would say that it has changed
         } else if (base.peers().isGone(to)) {
           base.placement().notThere(grain, to);
           silent(cache, finds);
@@ -162,7 +162,7 @@ final class Subscriptions implements Caches.Lines {
                 next);
     switch (subscribed) {
       case NOT_HERE, NOWHERE -> retries.later(cache, finds);
-      case CURRENT -> caches.heard(cache);
+      case CURRENT -> caches.heard(cache, generation);
       case OWED -> {} // what is known is doubted until that comes
     }
     if (cache.closed()) {
@@ -327,7 +327,7 @@ final class Subscriptions implements Caches.Lines {
         }
         silent(cache, request.finds());
       } else if (!owed.contains(name)) {
-        caches.heard(cache);
+        caches.heard(cache, wish.generation());
       }
     }
   }

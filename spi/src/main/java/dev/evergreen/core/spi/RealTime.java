@@ -115,27 +115,42 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
     }
   }
 
-  /** Returns whether a timer was set for it; else there is one. */
+  /**
+   * Returns whether a timer was set for it; else there is one. If it cannot be set nobody is left
+   * without one who believes to have one: all who wait look again.
+   */
   private boolean tickLater() {
     if (ticking.get() || !ticking.compareAndSet(false, true)) {
       return false;
     }
-    var _ = timers.schedule(this::tick, TICK_NANOS, TimeUnit.NANOSECONDS);
+    try {
+      var _ = timers.schedule(this::tick, TICK_NANOS, TimeUnit.NANOSECONDS);
+    } catch (RuntimeException | Error e) {
+      ticking.set(false);
+      longWaits.keySet().forEach(LockSupport::unpark);
+      throw e;
+    }
     return true;
   }
 
   private void tick() {
-    long now = System.nanoTime();
+    try {
+      wakeWhoWaitedLongEnough(System.nanoTime());
+    } finally {
+      ticking.set(false);
+      if (!longWaits.isEmpty()) {
+        var _ = tickLater();
+      }
+    }
+  }
+
+  private void wakeWhoWaitedLongEnough(long now) {
     longWaits.forEach(
         (thread, end) -> {
           if (now - end >= 0) {
             LockSupport.unpark(thread);
           }
         });
-    ticking.set(false);
-    if (!longWaits.isEmpty()) {
-      var _ = tickLater();
-    }
   }
 
   @Override
