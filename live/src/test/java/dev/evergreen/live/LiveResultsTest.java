@@ -535,8 +535,7 @@ final class LiveResultsTest {
     var both = List.of("p", "q");
     assertEquals(
         Reason.TOO_MANY_OF_PAYER,
-        refused(
-            () -> results.acquire("a", both, () -> new Watched("a", both, () -> 1, null))));
+        refused(() -> results.acquire("a", both, () -> new Watched("a", both, () -> 1, null))));
     assertNotNull(results.find("left"));
   }
 
