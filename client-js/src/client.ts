@@ -15,7 +15,7 @@ import {
 import { INITIAL, Shared, tell } from "./shared.js";
 import { SocketTransport } from "./socket.js";
 import { StreamTransport } from "./stream.js";
-import type { Transport, TransportEvents } from "./transport.js";
+import { GATHER, type Transport, type TransportEvents } from "./transport.js";
 import {
   LiveError,
   type AnswerOf,
@@ -90,6 +90,7 @@ class LiveClient implements Client, TransportEvents {
   private transport: Transport | undefined;
   private reconnectTimer: ReturnType<typeof setTimeout> | undefined;
   private idleTimer: ReturnType<typeof setTimeout> | undefined;
+  private reviewTimer: ReturnType<typeof setTimeout> | undefined;
   private nextId = 1;
   private openedAt = 0;
 
@@ -333,6 +334,7 @@ class LiveClient implements Client, TransportEvents {
     this.disconnect();
     this.end.abort();
     this.health.stop();
+    clearTimeout(this.reviewTimer);
     this.assumptions.clear();
     WAKING.forEach((event) => globalThis.removeEventListener?.(event, this.hurry));
     globalThis.document?.removeEventListener("visibilitychange", this.hurry);
@@ -401,6 +403,8 @@ class LiveClient implements Client, TransportEvents {
     if (!shared.asked) {
       shared.asked = true;
       this.transport?.add(shared);
+    } else if (shared.uses === 1) {
+      this.reviewSoon();
     }
     this.health.review();
     clearTimeout(shared.keepTimer);
@@ -427,7 +431,16 @@ class LiveClient implements Client, TransportEvents {
     this.health.review();
     if (shared.uses === 0 && this.shared.get(shared.key) === shared && this.now !== "closed") {
       shared.keepTimer = setTimeout(() => this.remove(shared), this.options.keepFor);
+      this.reviewSoon();
     }
+  }
+
+  /** Has room made for what was refused. Not at once, so that what is hidden and shown again in one go keeps its place. */
+  private reviewSoon(): void {
+    this.reviewTimer ??= setTimeout(() => {
+      this.reviewTimer = undefined;
+      this.transport?.review();
+    }, GATHER);
   }
 
   unused(shared: Shared): void {

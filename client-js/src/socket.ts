@@ -9,8 +9,15 @@ const USUAL_RATE = 20;
 /** One WebSocket for all subscriptions, as many as the server allows; others wait until one has left. */
 export class SocketTransport implements Transport {
   private readonly socket: WebSocket | undefined;
-  private readonly shared = new Map<number, Shared>();
-  private readonly asked = new Set<number>();
+  private readonly shared = new Set<Shared>();
+
+  /**
+   * What is asked for, by the ids that the server knows: another one each time, so that nothing that is still on its way is
+   * taken for an answer to what is asked after it.
+   */
+  private readonly asked = new Map<number, Shared>();
+  private readonly ids = new Map<Shared, number>();
+  private nextId = 1;
   private readonly silence: Silence;
   private outgoing: Outgoing[] = [];
   private sending: ReturnType<typeof setTimeout> | undefined;
@@ -51,16 +58,31 @@ export class SocketTransport implements Transport {
   }
 
   add(shared: Shared): void {
-    this.shared.set(shared.id, shared);
+    this.shared.add(shared);
     this.askForMore();
   }
 
   remove(shared: Shared): void {
-    this.shared.delete(shared.id);
-    if (this.asked.delete(shared.id)) {
-      this.unsubscribe(shared.id);
+    this.shared.delete(shared);
+    const id = this.forget(shared);
+    if (id !== undefined) {
+      this.unsubscribe(id);
       this.askForMore();
     }
+  }
+
+  /** It is asked for no longer; by which id it was. */
+  private forget(shared: Shared): number | undefined {
+    const id = this.ids.get(shared);
+    if (id !== undefined) {
+      this.ids.delete(shared);
+      this.asked.delete(id);
+    }
+    return id;
+  }
+
+  review(): void {
+    this.askForMore();
   }
 
   private unsubscribe(id: number): void {
@@ -99,14 +121,14 @@ export class SocketTransport implements Transport {
 
   /** Asks for what is not asked for yet, as far as the server lets one connection. */
   private askForMore(): void {
-    if (!this.greeted) {
+    if (!this.greeted || this.asked.size === this.shared.size) {
       return;
     }
-    for (const shared of this.shared.values()) {
-      if (!this.asked.has(shared.id) && this.asked.size >= this.most && shared.uses > 0) {
+    for (const shared of this.shared) {
+      if (!this.ids.has(shared) && this.asked.size >= this.most && shared.uses > 0) {
         this.makeRoom();
       }
-      if (this.asked.has(shared.id)) {
+      if (this.ids.has(shared)) {
         continue; // maybe by what has made room
       }
       if (this.asked.size < this.most) {
@@ -119,23 +141,25 @@ export class SocketTransport implements Transport {
 
   /** Has one go that nobody uses any more, if there is one. */
   private makeRoom(): void {
-    const kept = [...this.shared.values()].find(({ id, uses }) => uses === 0 && this.asked.has(id));
+    const kept = [...this.asked.values()].find(({ uses }) => uses === 0);
     if (kept !== undefined) {
       this.events.unused(kept);
     }
   }
 
   private subscribe(shared: Shared): void {
-    const { id, view, params, snapshot } = shared;
+    const { view, params, snapshot } = shared;
+    const id = this.nextId++;
     const message = { type: "subscribe", id, view, params } as const;
     const resuming = snapshot.tag === undefined ? message : { ...message, have: snapshot.tag };
     const fitting = [resuming, message].find((one) => this.fits(one));
     if (fitting === undefined) {
       // The server would end the connection, and with it all other views, each time anew.
-      this.shared.delete(id);
+      this.shared.delete(shared);
       this.events.message(shared, { type: "end", error: tooLong(this.mostBytes) });
     } else {
-      this.asked.add(id);
+      this.asked.set(id, shared);
+      this.ids.set(shared, id);
       this.send(fitting);
     }
   }
@@ -244,13 +268,13 @@ export class SocketTransport implements Transport {
   }
 
   private deliver(message: Exclude<ServerMessage, { type: "hello" | "heartbeat" | "bye" }>): void {
-    const shared = this.shared.get(message.id ?? -1);
+    const shared = this.asked.get(message.id ?? -1);
     if (shared === undefined) {
       return;
     }
     if (message.type === "end") {
-      this.shared.delete(shared.id);
-      this.asked.delete(shared.id);
+      this.shared.delete(shared);
+      this.forget(shared);
       this.askForMore();
     }
     this.events.message(shared, message);

@@ -9,8 +9,14 @@ import { GATHER, Silence, tooMany, TOO_MANY, type Transport, type TransportEvent
 export class StreamTransport implements Transport {
   private readonly wanted = new Map<number, Shared>();
   private current: AbortController | undefined;
+
+  /** What the current one was asked for. */
+  private asked: readonly Shared[] = [];
   private silence: Silence | undefined;
   private renewal: ReturnType<typeof setTimeout> | undefined;
+
+  /** How long the renewal that is due waits, in milliseconds. */
+  private pause = 0;
   private most = Infinity;
 
   /** How long a request may be, in bytes: what servers take unless they say otherwise. */
@@ -35,6 +41,13 @@ export class StreamTransport implements Transport {
     }
   }
 
+  review(): void {
+    const refused = [...this.wanted.values()].some(({ uses, snapshot }) => uses > 0 && snapshot.error?.type === TOO_MANY);
+    if (refused && this.fitting().some((shared) => shared.uses > 0 && !this.asked.includes(shared))) {
+      this.renewSoon();
+    }
+  }
+
   probe(): void {
     this.silence?.probe();
   }
@@ -55,10 +68,11 @@ export class StreamTransport implements Transport {
 
   /** What is wanted in one go is asked for together, at once; what is only left out may wait for that. */
   private renewSoon(pause = 0): void {
-    if (this.over || (pause > 0 && this.renewal !== undefined)) {
+    if (this.over || (this.renewal !== undefined && pause >= this.pause)) {
       return;
     }
     clearTimeout(this.renewal);
+    this.pause = pause;
     this.renewal = setTimeout(() => this.renew(), pause);
   }
 
@@ -85,6 +99,7 @@ export class StreamTransport implements Transport {
     this.current?.abort();
     this.current = undefined;
     const asked = this.fitting();
+    this.asked = asked;
     const others = [...this.wanted.values()].filter((shared) => !asked.includes(shared));
     others.filter(({ uses }) => uses === 0).forEach((shared) => this.events.unused(shared));
     clearTimeout(this.renewal);

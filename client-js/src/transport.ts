@@ -5,6 +5,8 @@ import type { Shared } from "./shared.js";
 export interface Transport {
   add(shared: Shared): void;
   remove(shared: Shared): void;
+  /** Somebody uses what nobody used, or the other way round: there may be room for others, or others must make it. */
+  review(): void;
   /** Finds out soon whether the server is still there. */
   probe(): void;
   /** Ends it without further events. */

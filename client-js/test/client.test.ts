@@ -251,6 +251,41 @@ describe("the limits that a server says", () => {
     expect(connection.untaken).toBe(0);
   });
 
+  it("are kept: what is hidden and shown again in one go makes no room", async () => {
+    await limited({ maxMessageBytes: 16_384, maxSubscriptions: 1 });
+    const shared = client({ keepFor: 60_000 });
+    const a = watch(shared.live("a", {}));
+    const connection = await server.connection();
+    const { id } = await connection.subscribed();
+    connection.result(id, "t1", 1);
+    await a.until((s) => s.value === 1);
+    await watch(shared.live("b", {})).until((s) => s.error !== undefined);
+    a.stop();
+    const again = watch(shared.live("a", {}));
+    connection.result(id, "t2", 2);
+    expect(await again.until((s) => s.tag === "t2")).toMatchObject({ value: 2, freshness: "live" });
+  });
+
+  it("are kept: what nobody uses any more makes room for what was refused, and for what is used again", async () => {
+    await limited({ maxMessageBytes: 16_384, maxSubscriptions: 2 });
+    const shared = client({ keepFor: 60_000 });
+    const [a, b] = ["a", "b"].map((view) => watch(shared.live(view, {})));
+    const connection = await server.connection();
+    const asked = [await connection.subscribed(), await connection.subscribed()];
+    const [c, d] = ["c", "d"].map((view) => watch(shared.live(view, {})));
+    await c?.until((s) => s.error !== undefined);
+    await d?.until((s) => s.error !== undefined);
+    d?.stop();
+    a?.stop();
+    expect(await connection.next()).toMatchObject({ type: "unsubscribe", id: asked[0]?.id });
+    expect((await connection.subscribed()).view).toBe("c");
+    b?.stop();
+    watch(shared.live("d", {}));
+    expect(await connection.next()).toMatchObject({ type: "unsubscribe", id: asked[1]?.id });
+    expect((await connection.subscribed()).view).toBe("d");
+    expect(connection.untaken).toBe(0);
+  });
+
   it("that it refuses by are not tried again and again at once", async () => {
     const pauses = vi.spyOn(globalThis, "setTimeout");
     const seen = watch(client({ reconnectBase: 4, reconnectMax: 64, random: () => 0.5 }).live("a", {}));
@@ -324,9 +359,22 @@ describe("a delta", () => {
     connection.say({ type: "delta", id, from: "1", tag: "3", freshness: "current", delta });
     expect(await connection.next()).toEqual({ type: "unsubscribe", id });
     const asked = await connection.subscribed();
-    expect([asked.id, asked.have]).toEqual([id, undefined]);
-    connection.result(id, "3", ["three"]);
+    expect(asked.have).toBeUndefined();
+    connection.result(asked.id, "3", ["three"]);
     expect((await seen.until((s) => s.tag === "3")).value).toEqual(["three"]);
+  });
+
+  it("that fits nothing: what was on its way before the view was asked for again is no answer to that", async () => {
+    const seen = watch(client().live("timeline", {}));
+    const connection = await server.connection();
+    const { id } = await connection.subscribed();
+    connection.say({ type: "delta", id, from: "1", tag: "2", freshness: "current", delta: { items: [] } });
+    connection.say({ type: "end", id, error: { type: "unavailable", message: "Later.", status: 503 } });
+    expect(await connection.next()).toEqual({ type: "unsubscribe", id });
+    const asked = await connection.subscribed();
+    connection.result(asked.id, "3", ["three"]);
+    expect((await seen.until((s) => !s.loading)).value).toEqual(["three"]);
+    expect(connection.untaken).toBe(0);
   });
 });
 
@@ -766,6 +814,42 @@ describe("where no WebSocket gets through", () => {
     watch(blocked.live("e", {}));
     await vi.waitFor(() => expect(streams.at(-1)?.asked.map(({ view }) => view)).toEqual(["e"]));
     expect(streams.length).toBeLessThan(5);
+  });
+
+  it("what nobody uses any more makes room in a stream for what was refused, and for what is used again", async () => {
+    const streams = streaming({ maxSubscriptions: 2 });
+    const blocked = client({ transport: "sse", keepFor: 60_000 });
+    const asked = (): string[] | undefined => streams.at(-1)?.asked.map(({ view }) => view);
+    const [a, b] = ["a", "b"].map((view) => watch(blocked.live(view, {})));
+    await vi.waitFor(() => expect(blocked.state).toBe("open"));
+    const [c, d] = ["c", "d"].map((view) => watch(blocked.live(view, {})));
+    await d?.until((s) => s.error !== undefined);
+    d?.stop();
+    a?.stop();
+    await vi.waitFor(() => expect(asked()).toEqual(["b", "c"]));
+    const e = watch(blocked.live("e", {}));
+    await e.until((s) => s.error !== undefined);
+    e.stop();
+    b?.stop();
+    watch(blocked.live("e", {}));
+    await vi.waitFor(() => expect(asked()).toEqual(["c", "e"]));
+    c?.stop();
+  });
+
+  it("a stream is asked for no later because more is wanted meanwhile", async () => {
+    const done: string[] = [];
+    const blocked = client({
+      transport: "sse",
+      fetch: () => {
+        done.push("asked");
+        return new Promise(() => undefined);
+      },
+    });
+    watch(blocked.live("a", {}));
+    const later = new Promise((resolve) => setTimeout(resolve)).then(() => done.push("later"));
+    watch(blocked.live("b", {}));
+    await later;
+    expect(done).toEqual(["asked", "later"]);
   });
 
   it("event streams are not used because the server was away", async () => {

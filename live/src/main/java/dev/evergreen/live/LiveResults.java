@@ -123,18 +123,35 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     }
   }
 
-  /** What nobody uses makes room first, that of the same payer at that. */
+  /**
+   * What nobody uses makes room first, that of the same payer at that; nothing does if it would not
+   * be enough.
+   */
   private void makeRoom(List<Share> payers) {
     for (var share : payers) {
       if (!share.newResults.use(1, System.nanoTime())) {
         throw new RefusedException(Reason.TOO_MANY_NEW);
       }
-      if (share.made >= limits.maxResultsOfPayer() && !evictFirst(share.idle)) {
-        throw new RefusedException(Reason.TOO_MANY_OF_PAYER);
-      }
     }
-    if (live.size() >= limits.maxResults() && !evictFirst(idle)) {
+    if (!payers.stream().allMatch(this::mayHaveMore)) {
+      throw new RefusedException(Reason.TOO_MANY_OF_PAYER);
+    }
+    if (live.size() >= limits.maxResults() && idle.isEmpty()) {
       throw new RefusedException(Reason.TOO_MANY);
+    }
+    payers.forEach(this::makeRoomForOne);
+    if (live.size() >= limits.maxResults()) {
+      evictFirst(idle);
+    }
+  }
+
+  private boolean mayHaveMore(Share share) {
+    return share.made < limits.maxResultsOfPayer() || !share.idle.isEmpty();
+  }
+
+  private void makeRoomForOne(Share share) {
+    if (share.made >= limits.maxResultsOfPayer()) {
+      evictFirst(share.idle);
     }
   }
 
@@ -170,9 +187,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   /** Whether there is room now; not if the result was itself what nobody used the longest. */
   private boolean makeRoom(LiveResult result, int bytes) {
-    boolean paid =
-        shares(result).stream().allMatch(share -> makeRoom(result, share, bytes))
-            || passOn(result, bytes);
+    boolean paid = makeRoom(result, shares(result), bytes) || passOn(result, bytes);
     if (!isLive(result)) {
       return false;
     }
@@ -190,13 +205,31 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     return true;
   }
 
-  private boolean makeRoom(LiveResult result, Share share, long bytes) {
-    while (isLive(result) && share.bytes + bytes > limits.maxBytesOfPayer()) {
-      if (!evictFirst(share.idle)) {
-        return false;
+  /** Makes room in all of these, or in none. */
+  private boolean makeRoom(LiveResult result, List<Share> payers, long bytes) {
+    if (!payers.stream().allMatch(share -> mayHold(share, bytes))) {
+      return false;
+    }
+    for (var share : payers) {
+      while (isLive(result)
+          && share.bytes + bytes > limits.maxBytesOfPayer()
+          && evictFirst(share.idle)) {
+        // Until it fits.
       }
     }
     return true;
+  }
+
+  /** Whether there is room for so many bytes, if need be by what nobody uses. */
+  private boolean mayHold(Share share, long bytes) {
+    long missing = share.bytes + bytes - limits.maxBytesOfPayer();
+    for (var unused : share.idle) {
+      if (missing <= 0) {
+        break;
+      }
+      missing -= charged(unused);
+    }
+    return missing <= 0;
   }
 
   /** Has somebody else who uses it pay for a result of so many bytes; false if nobody can. */
@@ -207,17 +240,14 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   /** Has these pay for a result that is in use, if it fits into their shares. */
   private boolean passOn(LiveResult result, List<?> payers, long bytes) {
     count(result, -1);
-    boolean fits = payers.stream().map(this::share).allMatch(share -> takes(result, share, bytes));
+    var shares = payers.stream().map(this::share).toList();
+    boolean fits = shares.stream().allMatch(this::mayHaveMore) && makeRoom(result, shares, bytes);
     if (fits) {
+      shares.forEach(this::makeRoomForOne);
       result.payers = payers;
     }
     count(result, 1);
     return fits;
-  }
-
-  private boolean takes(LiveResult result, Share share, long bytes) {
-    return (share.made < limits.maxResultsOfPayer() || evictFirst(share.idle))
-        && makeRoom(result, share, bytes);
   }
 
   /** Has its payers pay for it once more, or once less. */

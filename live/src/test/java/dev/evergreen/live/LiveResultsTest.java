@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -475,7 +476,9 @@ final class LiveResultsTest {
     assertTrue(tooLong.isOver());
     assertTrue(tooLong.awaitFirst(Duration.ofSeconds(20)));
     assertNull(tooLong.present());
-    assertEquals(LENGTH, results.heldBytes(), "what is used stays");
+    assertEquals(3 * LENGTH, results.heldBytes(), "what makes no room stays");
+    ofLength("f", "p", 2 * LENGTH);
+    assertEquals(3 * LENGTH, results.heldBytes(), "what is used stays");
     assertEquals("ended null", last(c));
   }
 
@@ -498,6 +501,42 @@ final class LiveResultsTest {
     length.set(4 * LENGTH);
     node.changed();
     assertTrue(last(shared).endsWith("TOO_LONG_OF_PAYER"), "nobody has so much room");
+  }
+
+  /** Seen: what nobody used was ended for a result that did not fit nevertheless. */
+  @Test
+  void nothingMakesRoomInVain() throws Exception {
+    limits(new LiveLimits(99, 99, 99, 100 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    var length = new AtomicInteger(LENGTH);
+    var shared = acquire("a", "p", () -> "x".repeat(length.get() - 4));
+    shared.next();
+    acquire("a", "q", () -> 1);
+    acquire("a", "r", () -> 1);
+    for (var payer : List.of("p", "q")) {
+      ofLength("used by " + payer, payer, LENGTH);
+      release(ofLength("left by " + payer, payer, LENGTH), payer);
+    }
+    length.set(3 * LENGTH);
+    node.changed();
+    assertTrue(shared.next().startsWith("\"x"), "the next result");
+    assertNotNull(results.find("left by p"));
+    assertNotNull(results.find("left by q"));
+    length.set(4 * LENGTH);
+    node.changed();
+    assertTrue(last(shared).endsWith("TOO_LONG_OF_PAYER"));
+    assertNotNull(results.find("left by q"));
+  }
+
+  @Test
+  void nothingMakesRoomForWhatAnotherPayerMayNotHave() {
+    limits(new LiveLimits(99, 1, 99, MOST, MOST, Duration.ofHours(1)));
+    acquire("used", "q", () -> 1);
+    release(acquire("left", "p", () -> 1), "p");
+    var both = List.of("p", "q");
+    assertEquals(
+        Reason.TOO_MANY_OF_PAYER,
+        refused(() -> results.acquire("a", both, () -> new Watched("a", both, () -> 1, null))));
+    assertNotNull(results.find("left"));
   }
 
   /** Seen: who had left paid for what others used, and could have nothing new. */

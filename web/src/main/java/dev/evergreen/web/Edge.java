@@ -384,13 +384,13 @@ final class Edge extends Handler.Abstract {
     EventStream stream;
     try {
       stream = stream(request, response, callback, caller, address);
+      stream.onlyIf(still);
+      stream.start();
     } catch (RuntimeException | Error e) {
-      // Nobody watches it, as the application's code has thrown.
+      // Nobody watches it, as the application's code has thrown, or there is no memory.
       hub.release(result, caller, address);
       throw e;
     }
-    stream.onlyIf(still);
-    stream.start();
     stream.watch(null, result, request.getHeaders().get("Last-Event-ID"));
   }
 

@@ -44,13 +44,22 @@ final class EventStream extends LiveConnection {
     this.registry = registry;
   }
 
-  /** Starts the response; then {@link #watch} what is to be delivered. */
+  /**
+   * Starts the response; then {@link #watch} what is to be delivered. If this throws, nothing is
+   * left of it.
+   */
   void start() {
     registry.add(this);
-    request.addFailureListener(this::fail);
-    say(Messages.hello(settings));
-    begin();
-    awaitEnd();
+    try {
+      request.addFailureListener(this::fail);
+      say(Messages.hello(settings));
+      begin();
+      awaitEnd();
+    } catch (RuntimeException | Error e) {
+      // It may have said something already: it cannot be answered in any other way.
+      abort();
+      throw e;
+    }
   }
 
   /**

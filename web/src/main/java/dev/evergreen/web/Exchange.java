@@ -134,9 +134,9 @@ final class Exchange implements Request {
   }
 
   /**
-   * Waits without the place, if it has one.
+   * Waits without the place, if it has one, and then for a place.
    *
-   * @throws WebException 503 if there is none afterwards
+   * @throws WebException 503 if there is none for too long
    */
   void leaveFor(Places.Waiting waiting) throws InterruptedException {
     if (place == null) {

@@ -32,7 +32,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   private static final int BURST_SECONDS = 10;
 
   /** Networks carry more at a time: what comes in shorter pieces was cut up by the client. */
-  private static final int SHORT_BYTES = 256;
+  private static final int PIECE_BYTES = 256;
 
   /** So many messages may come in one, however many views may be watched. */
   static final int MOST_IN_ONE = 1_000;
@@ -60,7 +60,10 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private final Allowance messages;
 
-  /** Of messages that come in one, and of short pieces of messages. */
+  /** Of what comes after the first piece of a message. */
+  private final Allowance pieces;
+
+  /** Of messages that come in one. */
   private final Allowance parts;
 
   LiveSocket(
@@ -78,6 +81,12 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     this.registry = registry;
     this.messages =
         new Allowance(settings.maxMessagesPerSecond(), BURST_SECONDS, System.nanoTime());
+    int piecesOfOne = 1 + settings.maxMessageBytes() / PIECE_BYTES;
+    this.pieces =
+        new Allowance(
+            (double) settings.maxMessagesPerSecond() * piecesOfOne,
+            BURST_SECONDS,
+            System.nanoTime());
     var oftenEnough = Math.max(settings.maxMessagesPerSecond(), settings.maxSubscriptions() / 2.0);
     this.parts = new Allowance(oftenEnough, BURST_SECONDS, System.nanoTime());
   }
@@ -116,18 +125,12 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   /**
    * So that a client cannot keep a processor busy. A message is one however many pieces it comes
-   * in: the server below cuts it up as well, where the network does.
+   * in: the server below cuts it up as well, where the network does. Its other pieces are counted
+   * apart, as many as a network makes of as many of the longest messages.
    */
   private boolean isWithinRate(Frame frame) {
-    long now = System.nanoTime();
-    return frame.getOpCode() == OpCode.CONTINUATION
-        ? isFair(frame) || parts.use(1, now)
-        : messages.use(1, now);
-  }
-
-  /** Whether there can be only a few more like it in the message: its size is limited. */
-  private static boolean isFair(Frame frame) {
-    return frame.isFin() || frame.getPayloadLength() >= SHORT_BYTES;
+    var counted = frame.getOpCode() == OpCode.CONTINUATION ? pieces : messages;
+    return counted.use(1, System.nanoTime());
   }
 
   private void take(Frame frame) {

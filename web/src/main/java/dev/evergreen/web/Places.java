@@ -1,18 +1,36 @@
 package dev.evergreen.web;
 
+import java.time.Duration;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Bounds how many requests are worked on at a time. A request has a place while it is worked on,
  * not while its sender, or who takes its answer, or the first result of a computation is waited
  * for: those hold a connection only.
+ *
+ * <p>Who left its place to wait for one of those was let in, and has spent its time: it gets the
+ * next place that is free, before who comes anew. So whoever comes anew while others wait to go on
+ * is refused.
  */
 final class Places {
 
+  /** So long does who goes on wait for a place at most. */
+  private static final Duration GO_ON_WITHIN = Duration.ofSeconds(5);
+
+  /** Fair, so that those who go on do so in turn. */
   private final Semaphore free;
 
+  private final Duration goOnWithin;
+
   Places(int most) {
-    this.free = new Semaphore(most);
+    this(most, GO_ON_WITHIN);
+  }
+
+  /** With another limit to how long who goes on waits for a place. */
+  Places(int most, Duration goOnWithin) {
+    this.free = new Semaphore(most, true);
+    this.goOnWithin = goOnWithin;
   }
 
   /**
@@ -24,10 +42,8 @@ final class Places {
     return new Place();
   }
 
-  private void acquire() {
-    if (!free.tryAcquire()) {
-      throw new WebException(503, "too-many-requests", "The server is busy; try again.");
-    }
+  private static WebException busy() {
+    return new WebException(503, "too-many-requests", "The server is busy; try again.");
   }
 
   /** What waits for somebody else. */
@@ -41,19 +57,24 @@ final class Places {
     private boolean held;
 
     private Place() {
-      acquire();
+      // A place that is given back belongs to who waits for it already.
+      if (free.hasQueuedThreads() || !free.tryAcquire()) {
+        throw busy();
+      }
       held = true;
     }
 
     /**
-     * Waits without the place.
+     * Waits without the place, and then for a place.
      *
-     * @throws WebException 503 if there is none afterwards
+     * @throws WebException 503 if there is none for too long
      */
     void leaveFor(Waiting waiting) throws InterruptedException {
       close();
       waiting.await();
-      acquire();
+      if (!free.tryAcquire(goOnWithin.toNanos(), TimeUnit.NANOSECONDS)) {
+        throw busy();
+      }
       held = true;
     }
 

@@ -54,7 +54,14 @@ final class Standings {
       first = standing.users == 1;
     }
     if (first) {
-      now.ifPresent(standing::start);
+      try {
+        now.ifPresent(standing::start);
+      } catch (RuntimeException | Error e) {
+        // Nobody follows it, also for those who have entered meanwhile.
+        left(standing);
+        standing.lose();
+        throw e;
+      }
     }
     return standing;
   }

@@ -49,13 +49,15 @@ final class Watchdog {
 
   private void run() {
     var pause = pause();
-    try {
-      while (true) {
+    while (true) {
+      try {
         Thread.sleep(pause);
         look();
+      } catch (InterruptedException e) {
+        return;
+      } catch (Throwable e) {
+        log(e);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 
@@ -85,8 +87,16 @@ final class Watchdog {
     try {
       look.run();
     } catch (Throwable e) {
-      // Also an Error, such as one of memory: without a watchdog nobody would be cut any more.
-      failures.log("The watchdog stumbled; it goes on.", e);
+      log(e);
+    }
+  }
+
+  /** Never throws: without a watchdog nobody would be cut any more, also where there is no log. */
+  private void log(Throwable stumbled) {
+    try {
+      failures.log("The watchdog stumbled; it goes on.", stumbled);
+    } catch (Throwable e) {
+      // Such as when there is no memory for the words either. There is nobody else to tell.
     }
   }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.live.HandNode;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
@@ -11,6 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.IntFunction;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.websocket.core.CoreSession;
 import org.eclipse.jetty.websocket.core.Frame;
@@ -63,6 +65,25 @@ final class LiveSocketEndTest {
   /** Seen: it was read at full speed until the connection was cut, two seconds later. */
   @Test
   void nothingMoreIsReadOfAFlood() {
+    int read = readOf(100_000, i -> new Frame(OpCode.PONG));
+    assertEquals(Map.of("flood", 1L), counters.cut());
+    assertTrue(read < 10_000, read + " frames were read");
+  }
+
+  /** Seen: pieces that are not short were read at full speed once the message was too long. */
+  @Test
+  void nothingMoreIsReadOfAMessageWithoutAnEnd() {
+    var piece = ByteBuffer.allocate(1_000);
+    int read =
+        readOf(
+            1_000_000,
+            i -> new Frame(i == 0 ? OpCode.TEXT : OpCode.CONTINUATION, false, piece.slice()));
+    assertEquals(Map.of("malformed", 1L), counters.cut());
+    assertTrue(read < 1_000_000, "all were read");
+  }
+
+  /** How many of so many frames the socket reads. */
+  private int readOf(int most, IntFunction<Frame> frames) {
     var wanted = new AtomicBoolean();
     socket.onOpen(
         new CoreSession.Empty() {
@@ -73,12 +94,11 @@ final class LiveSocketEndTest {
         },
         Callback.NOOP);
     int read = 0;
-    while (wanted.compareAndSet(true, false) && read < 100_000) {
-      socket.onFrame(new Frame(OpCode.PONG), Callback.NOOP);
+    while (read < most && wanted.compareAndSet(true, false)) {
+      socket.onFrame(frames.apply(read), Callback.NOOP);
       read++;
     }
-    assertEquals(Map.of("flood", 1L), counters.cut());
-    assertTrue(read < 10_000, read + " frames were read");
+    return read;
   }
 
   @Test

@@ -172,7 +172,8 @@ final class LiveSocketTest {
 
   @Test
   void aMessageInPiecesWithoutAnEndIsAFlood() {
-    try (var browser = Browser.open(start(WebSettings.DEFAULT))) {
+    var settings = WebSettings.DEFAULT.withMaxMessagesPerSecond(1).withMaxMessageBytes(1_000);
+    try (var browser = Browser.open(start(settings))) {
       while (!browser.isClosed()) {
         // Whether it still goes out does not matter.
         browser.socket().sendText("", false).exceptionally(e -> browser.socket()).join();

@@ -3,6 +3,7 @@ package dev.evergreen.web;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -183,6 +184,53 @@ final class StandingsTest {
       assertEquals(500, client.status());
       Await.until("given back", () -> server.counts().views() == 0);
     }
+  }
+
+  /** What an authenticator gives that breaks its contract: not even an empty one. */
+  @SuppressWarnings("NullAway") // The contract is what is broken here.
+  private static Optional<Computation<Caller>> nothing() {
+    return null;
+  }
+
+  /** Seen: the view stayed in use for ever, and so did its place. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void nothingIsLeftOfAConnectionThatCannotBegin(boolean socket) throws Exception {
+    var settings = WebSettings.DEFAULT.withKeepViewFor(Duration.ofNanos(1));
+    var authenticator =
+        new Authenticator() {
+          @Override
+          public Caller authenticate(Request request) {
+            return ADA;
+          }
+
+          @Override
+          public Optional<Computation<Caller>> standing(Caller caller) {
+            return nothing();
+          }
+        };
+    try (var server =
+            WebServer.builder(node)
+                .port(0)
+                .settings(settings)
+                .authenticator(authenticator)
+                .view(view)
+                .start();
+        var client = new RawClient(server)) {
+      client.send(
+          socket
+              ? RawClient.UPGRADE
+              : RawClient.lines("GET /live/value HTTP/1.1", "Accept: text/event-stream", "", ""));
+      client.rest();
+      Await.until("given back", () -> server.counts().views() == 0);
+      Await.until("gone", () -> server.counts().liveConnections() == 0);
+    }
+  }
+
+  @Test
+  void nothingIsLeftOfAStandingThatCannotBeFollowed() {
+    assertThrows(NullPointerException.class, () -> standings.enter(ADA, nothing()));
+    assertEquals(0, standings.size());
   }
 
   @Test

@@ -20,8 +20,22 @@ final class WatchdogTest {
   /** Seen: an Error ended it, and nobody was cut or told to be alive any more. */
   @Test
   void whateverItStumblesOverItLooksAgain() throws Exception {
+    looksAgain(new Failures(e -> Optional.empty()));
+  }
+
+  /** Seen: an Error of memory was followed by one more, of the words that told of it. */
+  @Test
+  void itLooksAgainAlsoWhenItCannotTellWhatItStumbledOver() throws Exception {
+    looksAgain(
+        new Failures(
+            e -> Optional.empty(),
+            () -> {
+              throw new OutOfMemoryError("of a test");
+            }));
+  }
+
+  private static void looksAgain(Failures failures) throws Exception {
     var settings = WebSettings.DEFAULT.withKeepViewFor(Duration.ofMillis(1));
-    var failures = new Failures(e -> Optional.empty());
     var counters = new Counters();
     var looks = new CountDownLatch(3);
     var live =
