@@ -4,6 +4,7 @@ import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -20,11 +21,12 @@ final class Arrival implements AutoCloseable {
   private final Appender appender;
   private boolean closed;
 
-  Arrival(Entry entry, Appender appender) throws IOException {
+  /** One that begins to be stored; nothing has begun if this throws. */
+  Arrival(Entry entry, Storage storage) throws IOException {
     head = StoredHead.of(ByteBuffer.wrap(entry.head()));
     vary = Vary.of(head.fields()).orElseThrow();
     variant = entry.variant();
-    this.appender = appender;
+    appender = storage.append(entry);
   }
 
   StoredHead head() {
