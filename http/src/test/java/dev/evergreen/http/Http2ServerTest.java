@@ -288,7 +288,7 @@ class Http2ServerTest {
         for (int i = 0; i < 10; i++) {
           assertEquals(Set.of(1), open(client, 1000).keySet());
         }
-        elsewhere.close();
+        elsewhere.far().close();
         while (!open(client, 1000).containsKey(3)) {
           // It comes to its turn.
         }
