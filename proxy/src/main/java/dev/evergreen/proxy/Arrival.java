@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A response that is being stored. One fiber receives it, any number follow.
  *
- * <p>Invariant: nobody begins to follow once the appender is closed; both are guarded by this.
+ * <p>Invariant: nobody begins to follow once it is closed, which is guarded by this; the appender is
+ * closed afterwards.
  */
 final class Arrival implements AutoCloseable {
   private final StoredHead head;
@@ -51,8 +52,10 @@ final class Arrival implements AutoCloseable {
   }
 
   @Override
-  public synchronized void close() {
-    closed = true;
-    appender.close();
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    appender.close(); // That may wait for those who follow.
   }
 }

@@ -40,7 +40,8 @@ public interface Appender extends AutoCloseable {
   boolean commit() throws IOException;
 
   /**
-   * Abandons the response unless it was committed: its readers get an {@link IncompleteException}.
+   * Abandons the response unless it was committed: its readers get an {@link IncompleteException}
+   * behind what has come of it. Then it may wait for them, as {@link #append} does.
    */
   @Override
   void close();

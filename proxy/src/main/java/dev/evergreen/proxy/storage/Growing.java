@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
  * that they have not at hand are given back. If it cannot be stored after all, as it was purged
- * meanwhile or there is no room, it is passed from then on to those who follow it already.
+ * meanwhile or there is no room, it is passed from then on to those who follow it already; as is
+ * what came of one that was abandoned.
  *
  * <p>One thread appends; the lock guards all else. Nothing waits for the disk while it holds the
  * lock.
@@ -126,7 +127,7 @@ final class Growing implements Appender {
   @Override
   public void append(ByteBuffer bytes) throws IOException {
     if (entry.length() >= 0 && received + bytes.remaining() > entry.length()) {
-      close();
+      giveUp();
       throw new IOException("the body is longer than the " + entry.length() + " bytes it was said");
     }
     while (bytes.hasRemaining()) {
@@ -260,6 +261,17 @@ final class Growing implements Appender {
     }
   }
 
+  private void giveUp() {
+    lock.lock();
+    try {
+      if (end == End.OPEN) {
+        abandon();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void abandon() {
     end = End.ABANDONED;
     storage.counts().abandoned.increment();
@@ -367,6 +379,16 @@ final class Growing implements Appender {
     }
   }
 
+  /** What was collected of a response that never came to its end is passed for the same reason. */
+  private void passRest() {
+    way = Way.PASSED;
+    try {
+      awaitReaders(MOST_PASSED);
+    } catch (IOException e) {
+      // All is about to be closed.
+    }
+  }
+
   /** Nothing changes the way and the pieces any more, but that those on their way are written. */
   private boolean store() {
     return switch (way) {
@@ -404,6 +426,9 @@ final class Growing implements Appender {
     try {
       if (end == End.OPEN) {
         abandon();
+      }
+      if (end == End.ABANDONED && way == Way.COLLECTED) {
+        passRest();
       }
       if (appending) {
         appending = false;

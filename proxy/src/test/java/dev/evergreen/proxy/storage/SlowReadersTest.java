@@ -21,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -244,6 +245,49 @@ class SlowReadersTest {
       assertArrayEquals(body, received.array());
       assertFalse(commit.get());
       assertThrows(DamagedException.class, () -> stuck.read(0, 1));
+    }
+  }
+
+  /** Seen: as long as their clients took nothing, nothing else could be collected. */
+  @Test
+  void whatAnOriginGaveUpIsNotKeptForReadersThatTakeNothing() throws Exception {
+    var options = StorageOptions.memory(16 * MIB).patience(Duration.ofMillis(200));
+    try (var storage = Storage.open(options)) {
+      var slow = new ArrayList<Lease>();
+      var ends = new ArrayList<CompletableFuture<Void>>();
+      for (int i = 0; i < 4; i++) {
+        var appender = storage.append(entry("slow" + i, 1, MIB, storage.stamp()));
+        slow.add(appender.follow());
+        appender.append(ByteBuffer.wrap(body("slow" + i, 1, MIB), 0, MIB - 1));
+        ends.add(CompletableFuture.runAsync(appender::close));
+      }
+      for (var end : ends) {
+        end.get();
+      }
+      assertTrue(put(storage, "other", 1, MIB), "there is room");
+      for (var lease : slow) {
+        assertThrows(IncompleteException.class, () -> lease.read(0, 1));
+        lease.close();
+      }
+    }
+  }
+
+  @Test
+  void whoReadsOnGetsAllThatCameBeforeAnOriginGaveUp() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(16 * MIB))) {
+      var body = body("a", 1, MIB);
+      var appender = storage.append(entry("a", 1, MIB, storage.stamp()));
+      try (var lease = appender.follow()) {
+        appender.append(ByteBuffer.wrap(body, 0, MIB - 1));
+        var end = CompletableFuture.runAsync(appender::close);
+        var received = ByteBuffer.allocate(MIB - 1);
+        while (received.hasRemaining()) {
+          received.put(lease.read(received.position(), MIB)[0]);
+        }
+        assertArrayEquals(Arrays.copyOf(body, MIB - 1), received.array());
+        assertThrows(IncompleteException.class, () -> lease.read(MIB - 1, 1));
+        end.get();
+      }
     }
   }
 
