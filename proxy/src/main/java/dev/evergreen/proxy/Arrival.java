@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A response that is being stored. One fiber receives it, any number follow.
  *
- * <p>Invariant: nobody begins to follow once it is closed, which is guarded by this; the appender is
- * closed afterwards.
+ * <p>Invariant: nobody begins to follow once it is closed, which is guarded by this; the appender
+ * is closed afterwards.
  */
 final class Arrival implements AutoCloseable {
   private final StoredHead head;
