@@ -27,6 +27,14 @@ public final class Signal {
     gate.open();
   }
 
+  /**
+   * Sends what the calling fiber wrote, as each wait does first: for who is about to queue up, and
+   * would hold up others there if a peer takes nothing.
+   */
+  public void flushBeforeWaiting() {
+    fibers.outputs().flushAll();
+  }
+
   /** Waits until it is raised. */
   public void await() throws IOException {
     await(false, 0);
@@ -45,7 +53,7 @@ public final class Signal {
     if (gate.pass()) {
       return;
     }
-    fibers.outputs().flushAll();
+    flushBeforeWaiting();
     var scope = CancelScope.current();
     if (scope == null) {
       pass(limited, until);

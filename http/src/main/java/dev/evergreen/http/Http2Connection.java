@@ -91,8 +91,8 @@ abstract class Http2Connection {
    * first one's turn.
    *
    * <p>Invariant: the fiber of each is in {@code Http2Stream.writeInTurn}. There it waits for
-   * nothing but its own signal, once what it wrote elsewhere has left, and leaves the turns in any
-   * case. Whenever there is room the first one was woken. So nobody can hold up the others.
+   * nothing but its own signal, as what it wrote elsewhere has left before, and leaves the turns in
+   * any case. Whenever there is room the first one was woken. So nobody can hold up the others.
    */
   private final LinkedHashSet<Http2Stream> turns = new LinkedHashSet<>(0);
 

@@ -327,6 +327,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   /** Sends all of it, a frame whenever it is its turn. */
   private void writeInTurn(ByteBuffer from) throws IOException {
+    writable.flushBeforeWaiting(); // Others need not wait for that in its turn.
     blockedSince = System.nanoTime();
     try {
       while (!appendOrQueue(from)) {

@@ -4,6 +4,7 @@ import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -11,7 +12,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A response that is being stored. One fiber receives it, any number follow.
  *
- * <p>Invariant: nobody begins to follow once the appender is closed; both are guarded by this.
+ * <p>Invariant: nobody begins to follow once it is closed, which is guarded by this; the appender
+ * is closed afterwards.
  */
 final class Arrival implements AutoCloseable {
   private final StoredHead head;
@@ -20,11 +22,12 @@ final class Arrival implements AutoCloseable {
   private final Appender appender;
   private boolean closed;
 
-  Arrival(Entry entry, Appender appender) throws IOException {
+  /** One that begins to be stored; nothing has begun if this throws. */
+  Arrival(Entry entry, Storage storage) throws IOException {
     head = StoredHead.of(ByteBuffer.wrap(entry.head()));
     vary = Vary.of(head.fields()).orElseThrow();
     variant = entry.variant();
-    this.appender = appender;
+    appender = storage.append(entry);
   }
 
   StoredHead head() {
@@ -49,8 +52,10 @@ final class Arrival implements AutoCloseable {
   }
 
   @Override
-  public synchronized void close() {
-    closed = true;
-    appender.close();
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    appender.close(); // That may wait for those who follow.
   }
 }

@@ -86,7 +86,7 @@ record Background(
     if (entry != null) {
       proxy.count(Count.STORED);
       fetch.decide(new Fetch.LookAgain());
-      keeper.receive(what, fetch, answer, new Arrival(entry, proxy.storage().append(entry)));
+      keeper.receive(what, fetch, answer, new Arrival(entry, proxy.storage()));
       return true;
     }
     answer.close();

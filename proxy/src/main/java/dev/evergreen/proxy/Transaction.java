@@ -32,7 +32,6 @@ import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.DamagedException;
-import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
@@ -578,8 +577,9 @@ final class Transaction {
         whileClientStays(_ -> relay(answer.get(), status));
         return true;
       }
+      var arrival = new Arrival(entry, proxy.storage());
       handedOver = true;
-      store(what, fetch, entry, answer.handOver(), why);
+      store(what, fetch, arrival, answer.handOver(), why);
       return true;
     } catch (OriginFailure e) {
       fetch.decide(new Fetch.Failed(e));
@@ -690,10 +690,9 @@ final class Transaction {
   }
 
   /** Stores the response by a fiber of its own, and answers from what has come of it. */
-  private void store(String what, Fetch fetch, Entry entry, OriginAnswer answer, Forward why)
+  private void store(String what, Fetch fetch, Arrival arrival, OriginAnswer answer, Forward why)
       throws IOException {
     proxy.count(Count.STORED);
-    var arrival = new Arrival(entry, proxy.storage().append(entry));
     var head = arrival.head();
     // A copy, as the exchange's own head is used again when the client has left.
     var keeper = new Keeper(proxy, setup, request.copy(), key);

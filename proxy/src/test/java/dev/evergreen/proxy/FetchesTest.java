@@ -14,12 +14,14 @@ import dev.evergreen.proxy.rules.CacheRules;
 import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.IncompleteException;
+import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.Storage;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -73,7 +75,21 @@ class FetchesTest {
     var life = Life.of(ResponseHead.of(200, fields), NOW, NOW, CacheRules.DEFAULT);
     var head = StoredHead.encode(200, life, fields);
     var entry = new Entry(Proxy.segment("http://x/a"), head, storage.stamp(), length);
-    return new Arrival(entry, storage.append(entry));
+    return new Arrival(entry, storage);
+  }
+
+  /** Seen: it was under way in the storage for ever. */
+  @Test
+  void whatCannotArriveHasNotBegun() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(2 << 20))) {
+      var key = Proxy.segment("http://x/a");
+      var fields = Fields.of("Vary", "*");
+      var life = Life.of(ResponseHead.of(200, fields), NOW, NOW, CacheRules.DEFAULT);
+      var entry = new Entry(key, StoredHead.encode(200, life, fields), storage.stamp(), 1);
+      assertThrows(NoSuchElementException.class, () -> new Arrival(entry, storage));
+      storage.invalidate(Purge.uri(key));
+      assertEquals(0, storage.stats().marks(), "nothing is under way");
+    }
   }
 
   /** Seen: nobody followed it yet when its first client left or had gone on, so it was lost. */

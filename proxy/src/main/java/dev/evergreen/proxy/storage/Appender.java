@@ -16,12 +16,13 @@ public interface Appender extends AutoCloseable {
   /**
    * Reads the response while it is being received, from its beginning; also after its end. Where it
    * cannot be stored, who follows late may have missed the beginning. Of what was abandoned there
-   * is nothing to read.
+   * is nothing to read, nor of what turned out at its end not to be stored: that is passed on to
+   * those who follow it by then.
    */
   Lease follow();
 
   /**
-   * Takes all bytes of the buffer, the next of the body. May wait for the disk.
+   * Takes all bytes of the buffer, the next of the body. May wait for the disk, or for readers.
    *
    * @throws IncompleteException if the response cannot be stored and nobody follows it any more; it
    *     is abandoned then
@@ -31,7 +32,7 @@ public interface Appender extends AutoCloseable {
 
   /**
    * Says that the body is complete. If it can be stored, and was not purged meanwhile, it is found
-   * from now on.
+   * from now on. Else it may wait for readers, as {@link #append} does.
    *
    * @return whether it is stored
    * @throws IOException if the body is shorter than was said; it is abandoned then
@@ -39,7 +40,8 @@ public interface Appender extends AutoCloseable {
   boolean commit() throws IOException;
 
   /**
-   * Abandons the response unless it was committed: its readers get an {@link IncompleteException}.
+   * Abandons the response unless it was committed: its readers get an {@link IncompleteException}
+   * behind what has come of it. Then it may wait for them, as {@link #append} does.
    */
   @Override
   void close();

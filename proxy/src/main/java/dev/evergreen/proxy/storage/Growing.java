@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
  * that they have not at hand are given back. If it cannot be stored after all, as it was purged
- * meanwhile or there is no room, it is passed from then on.
+ * meanwhile or there is no room, it is passed from then on to those who follow it already; as is
+ * what came of one that was abandoned.
  *
  * <p>One thread appends; the lock guards all else. Nothing waits for the disk while it holds the
  * lock.
@@ -126,7 +127,7 @@ final class Growing implements Appender {
   @Override
   public void append(ByteBuffer bytes) throws IOException {
     if (entry.length() >= 0 && received + bytes.remaining() > entry.length()) {
-      close();
+      giveUp();
       throw new IOException("the body is longer than the " + entry.length() + " bytes it was said");
     }
     while (bytes.hasRemaining()) {
@@ -225,11 +226,19 @@ final class Growing implements Appender {
     }
   }
 
-  /** Waits until few pieces are needed by readers; cuts off those that take nothing. */
+  /**
+   * Waits until few pieces are needed by readers; cuts off those that take nothing. There is
+   * patience with each piece: who goes on may need all of them.
+   */
   private void awaitReaders(int few) throws IOException {
     long patience = storage.patienceNanos();
+    int passed = given;
     try {
       for (giveBackPassed(); isBehind(few); giveBackPassed()) {
+        if (given > passed) {
+          passed = given;
+          patience = storage.patienceNanos();
+        }
         patience = changed.awaitNanos(patience);
         var slowest = lacking();
         if (patience <= 0 && slowest != null) {
@@ -249,6 +258,17 @@ final class Growing implements Appender {
     if (way == Way.PASSED && followers.stream().allMatch(follower -> follower.cut)) {
       abandon();
       throw new IncompleteException("nobody reads a response that is not stored");
+    }
+  }
+
+  private void giveUp() {
+    lock.lock();
+    try {
+      if (end == End.OPEN) {
+        abandon();
+      }
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -359,6 +379,16 @@ final class Growing implements Appender {
     }
   }
 
+  /** What was collected of a response that never came to its end is passed for the same reason. */
+  private void passRest() {
+    way = Way.PASSED;
+    try {
+      awaitReaders(MOST_PASSED);
+    } catch (IOException e) {
+      // All is about to be closed.
+    }
+  }
+
   /** Nothing changes the way and the pieces any more, but that those on their way are written. */
   private boolean store() {
     return switch (way) {
@@ -396,6 +426,9 @@ final class Growing implements Appender {
     try {
       if (end == End.OPEN) {
         abandon();
+      }
+      if (end == End.ABANDONED && way == Way.COLLECTED) {
+        passRest();
       }
       if (appending) {
         appending = false;
@@ -562,7 +595,8 @@ final class Growing implements Appender {
         throw new IllegalStateException("the appender was closed");
       }
       var follower = new Follower();
-      follower.cut = end == End.ABANDONED;
+      // Else others could come for as long as it is passed on, and it would never end.
+      follower.cut = end == End.ABANDONED || isInVain;
       followers.add(follower);
       return follower;
     } finally {
@@ -642,7 +676,7 @@ final class Growing implements Appender {
           return takeFromMemory(inMemory, offset, most);
         }
         if (!piece.isWritten) {
-          throw new IncompleteException("a reader was too slow for a response that is not stored");
+          throw isGone();
         }
         place = piece.place;
       } finally {
@@ -654,11 +688,8 @@ final class Growing implements Appender {
     /** Waits for a byte at the offset; false if the body ends there. */
     private boolean awaitBytes(long offset) throws IOException {
       while (true) {
-        if (cut && isInVain) {
-          throw DamagedException.evicted();
-        }
         if (cut) {
-          throw new IncompleteException("a reader was too slow for a response that is not stored");
+          throw isGone();
         }
         if (received > offset) {
           return true;
@@ -672,6 +703,13 @@ final class Growing implements Appender {
         }
         changed.awaitUninterruptibly();
       }
+    }
+
+    /** What it wants is there no more. Where all of it had come, it may find it elsewhere. */
+    private IOException isGone() {
+      return isInVain
+          ? DamagedException.evicted()
+          : new IncompleteException("a reader was too slow for a response that is not stored");
     }
 
     /** Takes what is in a buffer from the offset on. */

@@ -28,12 +28,12 @@ import org.junit.jupiter.api.io.TempDir;
 /** Reading responses while they are received. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FollowTest {
+  private static final StorageOptions SMALL = StorageOptions.memory(2 << 20).memoryObject(100_000);
+
   @TempDir Path directory;
 
   private Storage open(boolean disk) throws IOException {
-    var options =
-        StorageOptions.memory(2 << 20).memoryObject(100_000).patience(Duration.ofMillis(300));
-    return Storage.open(disk ? options.onDisk(directory, 64 << 20) : options);
+    return Storage.open(disk ? SMALL.onDisk(directory, 64 << 20) : SMALL);
   }
 
   @Test
@@ -110,7 +110,8 @@ class FollowTest {
 
   @Test
   void aReaderThatTakesNothingIsCutOffWhereItCannotBeStored() throws Exception {
-    try (var storage = open(false)) {
+    // Long enough for the other one also where its thread does not run at once.
+    try (var storage = Storage.open(SMALL.patience(Duration.ofSeconds(2)))) {
       var body = body("a", 1, 3_000_000);
       int before = Buffers.count();
       try (var appender = storage.append(entry("a", 1, body.length, storage.stamp()));

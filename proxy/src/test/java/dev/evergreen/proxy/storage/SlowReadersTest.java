@@ -8,6 +8,7 @@ import static dev.evergreen.proxy.storage.TestStorage.key;
 import static dev.evergreen.proxy.storage.TestStorage.put;
 import static dev.evergreen.proxy.storage.TestStorage.reader;
 import static dev.evergreen.proxy.storage.TestStorage.version;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -20,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -220,6 +222,112 @@ class SlowReadersTest {
         assertFalse(appender.commit());
         assertEquals(1, reader.get());
       }
+    }
+  }
+
+  /** Seen: the patience with all of it was no longer than that with a single piece. */
+  @Test
+  void whoReadsOnSlowlyIsNotCutOffAsOneThatStandsStillIs() throws Exception {
+    var options = StorageOptions.memory(32 * MIB).patience(Duration.ofMillis(2500));
+    try (var storage = Storage.open(options);
+        var appender = storage.append(entry("a", 1, LARGE, storage.stamp()));
+        var slow = appender.follow();
+        var stuck = appender.follow()) {
+      var body = body("a", 1, LARGE);
+      appender.append(ByteBuffer.wrap(body));
+      storage.purge(Purge.uri(key("a")));
+      var commit = CompletableFuture.supplyAsync(() -> commit(appender));
+      var received = ByteBuffer.allocate(LARGE);
+      while (received.hasRemaining()) {
+        received.put(slow.read(received.position(), LARGE)[0]);
+        Thread.sleep(100); // All in all more than twice the patience.
+      }
+      assertArrayEquals(body, received.array());
+      assertFalse(commit.get());
+      assertThrows(DamagedException.class, () -> stuck.read(0, 1));
+    }
+  }
+
+  /** Seen: as long as their clients took nothing, nothing else could be collected. */
+  @Test
+  void whatAnOriginGaveUpIsNotKeptForReadersThatTakeNothing() throws Exception {
+    var options = StorageOptions.memory(16 * MIB).patience(Duration.ofMillis(200));
+    try (var storage = Storage.open(options)) {
+      var slow = new ArrayList<Lease>();
+      var ends = new ArrayList<CompletableFuture<Void>>();
+      for (int i = 0; i < 4; i++) {
+        var appender = storage.append(entry("slow" + i, 1, MIB, storage.stamp()));
+        slow.add(appender.follow());
+        appender.append(ByteBuffer.wrap(body("slow" + i, 1, MIB), 0, MIB - 1));
+        ends.add(CompletableFuture.runAsync(appender::close));
+      }
+      for (var end : ends) {
+        end.get();
+      }
+      assertTrue(put(storage, "other", 1, MIB), "there is room");
+      for (var lease : slow) {
+        assertThrows(IncompleteException.class, () -> lease.read(0, 1));
+        lease.close();
+      }
+    }
+  }
+
+  @Test
+  void whoReadsOnGetsAllThatCameBeforeAnOriginGaveUp() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(16 * MIB))) {
+      var body = body("a", 1, MIB);
+      var appender = storage.append(entry("a", 1, MIB, storage.stamp()));
+      try (var lease = appender.follow()) {
+        appender.append(ByteBuffer.wrap(body, 0, MIB - 1));
+        var end = CompletableFuture.runAsync(appender::close);
+        var received = ByteBuffer.allocate(MIB - 1);
+        while (received.hasRemaining()) {
+          received.put(lease.read(received.position(), MIB)[0]);
+        }
+        assertArrayEquals(Arrays.copyOf(body, MIB - 1), received.array());
+        assertThrows(IncompleteException.class, () -> lease.read(MIB - 1, 1));
+        end.get();
+      }
+    }
+  }
+
+  /** Seen: as long as others came, it was passed on to them. */
+  @Test
+  void nobodyBeginsToFollowWhatWasCollectedInVain() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(16 * MIB));
+        var appender = storage.append(entry("a", 1, MIB, storage.stamp()));
+        var first = appender.follow()) {
+      appender.append(ByteBuffer.wrap(body("a", 1, MIB)));
+      storage.purge(Purge.uri(key("a")));
+      var commit = CompletableFuture.supplyAsync(() -> commit(appender));
+      // It waits for the first reader then.
+      while (canBegin(appender)) {
+        Thread.onSpinWait();
+      }
+      assertEquals(1, check(first, "a"), "who was there before reads on");
+      assertFalse(commit.get());
+    }
+  }
+
+  private static boolean canBegin(Appender appender) throws IOException {
+    try (var late = appender.follow()) {
+      return late.read(0, 1).length > 0;
+    } catch (DamagedException e) {
+      return false;
+    }
+  }
+
+  /** Seen: it was told that it was too slow, and looked for it nowhere else. */
+  @Test
+  void whatWasGivenBackOfACollectionInVainMayBeElsewhere() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(16 * MIB));
+        var appender = storage.append(entry("a", 1, MIB, storage.stamp()));
+        var lease = appender.follow()) {
+      appender.append(ByteBuffer.wrap(body("a", 1, MIB)));
+      assertTrue(lease.read(MIB - 1, 1).length > 0);
+      storage.purge(Purge.uri(key("a")));
+      assertFalse(appender.commit());
+      assertThrows(DamagedException.class, () -> lease.read(0, 1));
     }
   }
 
