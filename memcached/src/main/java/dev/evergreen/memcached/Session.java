@@ -84,7 +84,7 @@ final class Session {
       }
       return inOrder;
     } finally {
-      server.sessions.remove(number);
+      server.sessions.remove(number, this);
       tell("connection closed.");
     }
   }
