@@ -884,7 +884,8 @@ class ConnectionTest {
       try (var fibers = kind.start();
           var pair = Pair.accepted(fibers, address, guarded)) {
         assertEquals(address, pair.ours().localAddress());
-        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
+        assertEquals(
+            "rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
       }
       try (var left = Files.list(folder)) {
         assertEquals(List.of(path), left.toList());

@@ -132,7 +132,9 @@ class DirectMemoryTest {
             });
   }
 
-  /** Clients for which all buffers are kept but a few, more than there may be before others wait. */
+  /**
+   * Clients for which all buffers are kept but a few, more than there may be before others wait.
+   */
   private static final class Crowd implements AutoCloseable {
     private final List<Member> members = new ArrayList<>();
 
@@ -256,7 +258,8 @@ class DirectMemoryTest {
 
     public static void main(String[] arguments) throws Exception {
       var keys = "get" + " k".repeat(100_000) + "\r\n";
-      Watched.run(keys, "VALUE k 0 1\r\nx\r\n".repeat(100_000) + "END\r\n", Watched::nothingGoesOnInACrowd);
+      Watched.run(
+          keys, "VALUE k 0 1\r\nx\r\n".repeat(100_000) + "END\r\n", Watched::nothingGoesOnInACrowd);
     }
   }
 

@@ -388,7 +388,9 @@ class HostileClientsTest {
   @Test
   void anErrorDoesNotEndTheMaintenance() throws Exception {
     var settings =
-        TestServer.settings(Mode.PROCESSORS).withWriteTimeout(Duration.ofMillis(1)).withLeastRate(1);
+        TestServer.settings(Mode.PROCESSORS)
+            .withWriteTimeout(Duration.ofMillis(1))
+            .withLeastRate(1);
     var hungUp = new CountDownLatch(1);
     Runnable failing =
         () -> {
