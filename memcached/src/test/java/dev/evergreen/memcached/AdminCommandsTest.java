@@ -836,7 +836,7 @@ class AdminCommandsTest {
       try (var second = server.connect()) {
         second.exchange("");
         var listed = server.server().sessions.firstEntry().getValue();
-        first.close();
+        first.socket.close();
         while (server.server().limit.served() > 1) {
           Thread.sleep(1);
         }
