@@ -156,12 +156,25 @@ final class BufferQueue {
     waiting = goingOn.size() + beginning.size();
   }
 
+  /**
+   * Null if there is no memory for it. That must befall neither who gives one nor a turn that is
+   * entered, which would stay without anybody who waits: all wait on for those that are given back.
+   */
+  private @Nullable ByteBuffer oneMore() {
+    try {
+      var made = make.get();
+      count.incrementAndGet();
+      return made;
+    } catch (OutOfMemoryError e) {
+      return null;
+    }
+  }
+
   private void handTo(SequencedSet<Turn> turns, int most) {
     while (!turns.isEmpty() && count.get() - ready.size() < most) {
-      var buffer = ready.pollFirst();
+      var buffer = ready.isEmpty() ? oneMore() : ready.removeFirst();
       if (buffer == null) {
-        buffer = make.get();
-        count.incrementAndGet();
+        return;
       }
       var first = turns.removeFirst();
       first.given = buffer.clear();

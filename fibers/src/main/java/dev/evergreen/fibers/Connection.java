@@ -434,9 +434,15 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
 
   final SlowPeers.@Nullable Hold holdForWriter() {
     var theirs = blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
-    return Buffers.limited()
-        ? Buffers.BLOCKED_WRITERS.hold(this, Direction.SENDING).with(theirs)
-        : theirs;
+    if (!Buffers.limited()) {
+      return theirs;
+    }
+    try {
+      return Buffers.BLOCKED_WRITERS.hold(this, Direction.SENDING).with(theirs);
+    } catch (Throwable e) {
+      SlowPeers.end(theirs);
+      throw e;
+    }
   }
 
   /** The connection whose bytes go over the wire. */

@@ -28,6 +28,7 @@ final class JdkConnection extends Connection {
 
   private final JdkFibers fibers;
   private final SocketChannel channel;
+  private final @Nullable UnixDomainSocketAddress listenedAt;
 
   /** Of the reader: what was read ahead, ready to be taken. */
   private @Nullable ByteBuffer staging;
@@ -35,9 +36,17 @@ final class JdkConnection extends Connection {
   private @Nullable Ahead<Integer> reading;
   private boolean ended;
 
-  JdkConnection(JdkFibers fibers, SocketChannel channel) {
+  /**
+   * One that is connected.
+   *
+   * @param listenedAt of a UNIX socket, the path by which its listener is found: the system may
+   *     know it by a former one
+   */
+  JdkConnection(
+      JdkFibers fibers, SocketChannel channel, @Nullable UnixDomainSocketAddress listenedAt) {
     this.fibers = fibers;
     this.channel = channel;
+    this.listenedAt = listenedAt;
   }
 
   @Override
@@ -55,7 +64,7 @@ final class JdkConnection extends Connection {
       long nanos = limit == null ? Nanos.FOREVER : Nanos.of(limit);
       JdkSockets.connect(
           channel, "connect to " + address, nanos, () -> channel.connect(resolved(address)));
-      return new JdkConnection(fibers, channel);
+      return new JdkConnection(fibers, channel, null);
     } catch (IOException e) {
       channel.close();
       throw e;
@@ -255,7 +264,8 @@ final class JdkConnection extends Connection {
 
   @Override
   public SocketAddress localAddress() throws IOException {
-    return channel.getLocalAddress();
+    checkOpen();
+    return listenedAt != null ? listenedAt : channel.getLocalAddress();
   }
 
   @Override

@@ -3,12 +3,14 @@ package dev.evergreen.fibers;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
@@ -23,6 +25,9 @@ final class JdkListener extends ListenerBase {
   private static final long QUIET_NANOS = 20_000_000;
 
   private static final long NOT_NOW = System.nanoTime() + Nanos.FOREVER;
+
+  /** The system's limit, in bytes. */
+  private static final int LONGEST_PATH = 107;
 
   private static final FileAttribute<?> OWNERS =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
@@ -75,10 +80,14 @@ final class JdkListener extends ListenerBase {
    */
   private static void bindInPrivate(ServerSocketChannel channel, Path file, SocketOptions options)
       throws IOException {
-    var directory = Files.createTempDirectory(file.toAbsolutePath().getParent(), "", OWNERS);
+    if (bytes(file) > LONGEST_PATH) {
+      throw new SocketException("the path of a UNIX socket is too long: " + file);
+    }
+    var parent = file.getParent();
+    var directory = Files.createTempDirectory(parent == null ? Path.of("") : parent, "", OWNERS);
     try {
       var hidden = directory.resolve("s");
-      channel.bind(UnixDomainSocketAddress.of(hidden), options.backlog());
+      bind(channel, hidden, options.backlog());
       try {
         options.protect(hidden);
         Files.createLink(file, hidden);
@@ -88,6 +97,31 @@ final class JdkListener extends ListenerBase {
     } finally {
       Files.delete(directory);
     }
+  }
+
+  /** What is hidden has a longer path than what will be seen: then it goes by a shorter one. */
+  private static void bind(ServerSocketChannel channel, Path hidden, int backlog)
+      throws IOException {
+    if (bytes(hidden) < LONGEST_PATH) {
+      channel.bind(UnixDomainSocketAddress.of(hidden), backlog);
+      return;
+    }
+    var directory = Files.createTempDirectory("", OWNERS);
+    try {
+      var shorter = directory.resolve("d");
+      Files.createSymbolicLink(shorter, hidden.toAbsolutePath().getParent());
+      try {
+        channel.bind(UnixDomainSocketAddress.of(shorter.resolve("s")), backlog);
+      } finally {
+        Files.delete(shorter);
+      }
+    } finally {
+      Files.delete(directory);
+    }
+  }
+
+  private static int bytes(Path path) {
+    return path.toString().getBytes(StandardCharsets.UTF_8).length;
   }
 
   @Override
@@ -100,7 +134,8 @@ final class JdkListener extends ListenerBase {
       return fibers.opened(
           new JdkConnection(
               fibers,
-              JdkConnection.configure(accepted, address() instanceof InetSocketAddress, options)));
+              JdkConnection.configure(accepted, address() instanceof InetSocketAddress, options),
+              address() instanceof UnixDomainSocketAddress file ? file : null));
     } catch (IOException e) {
       accepted.close();
       throw e;

@@ -66,12 +66,18 @@ public final class SlowPeers {
     return add(new Hold(pace, null, hangUp, () -> {}));
   }
 
+  /** If there is no memory for that, nothing is left of it: nobody would end it. */
   private Hold add(Hold hold) {
     if (hold.wire != null) {
       wires.merge(hold.wire, 1, Integer::sum);
     }
-    holds.add(hold);
-    return hold;
+    try {
+      holds.add(hold);
+      return hold;
+    } catch (Throwable e) {
+      hold.forget();
+      throw e;
+    }
   }
 
   /** For how many peers something is kept. */
@@ -175,13 +181,16 @@ public final class SlowPeers {
     @Override
     public void close() {
       if (holds.remove(this)) {
-        if (wire != null) {
-          wires.merge(
-              wire, -1, (kept, less) -> kept + less == 0 ? null : Integer.valueOf(kept + less));
-        }
-        end.run();
+        forget();
         SlowPeers.end(other);
       }
+    }
+
+    private void forget() {
+      if (wire != null) {
+        wires.computeIfPresent(wire, (_, kept) -> kept == 1 ? null : Integer.valueOf(kept - 1));
+      }
+      end.run();
     }
   }
 

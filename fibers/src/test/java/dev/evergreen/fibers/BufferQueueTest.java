@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -114,6 +115,33 @@ class BufferQueueTest {
     // It gave up before it looked.
     assertSame(second.given(), queue.leave(second));
     assertTrue(second.given() != null);
+  }
+
+  /** Seen: the error was thrown, and what was given later went to one that waited no more. */
+  @Test
+  void whereThereIsNoMemoryForOneItIsWaitedFor() {
+    var none = new AtomicBoolean();
+    var poor =
+        new BufferQueue(
+            count,
+            () -> {
+              if (none.get()) {
+                throw new OutOfMemoryError("no more memory, says the test");
+              }
+              return ByteBuffer.allocate(1);
+            });
+    poor.limit(3);
+    var first = new Turn(false, null);
+    poor.enter(first);
+    none.set(true);
+    var second = new Turn(false, null);
+    poor.enter(second);
+    assertNull(second.given());
+    assertEquals(1, poor.waiting());
+    var given = buffer(first);
+    poor.give(given);
+    assertSame(given, second.given());
+    assertEquals(1, count.get());
   }
 
   @Test

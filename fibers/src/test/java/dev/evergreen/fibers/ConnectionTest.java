@@ -21,8 +21,10 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -869,6 +871,27 @@ class ConnectionTest {
 
   private static int port(java.net.SocketAddress address) {
     return ((java.net.InetSocketAddress) address).getPort();
+  }
+
+  /** Seen: it was told by the path at which it was made, which had to be shorter than its own. */
+  @ParameterizedTest
+  @EnumSource
+  void aGuardedUnixSocketIsKnownByItsPathHoweverLongThatIs(Kind kind) throws Exception {
+    for (int length : new int[] {folder.toString().length() + 2, 104}) {
+      var path = folder.resolve("x".repeat(length - folder.toString().length() - 1));
+      var address = UnixDomainSocketAddress.of(path);
+      var guarded = SocketOptions.DEFAULT.withPermissions(0700);
+      try (var fibers = kind.start();
+          var pair = Pair.accepted(fibers, address, guarded)) {
+        assertEquals(address, pair.ours().localAddress());
+        assertEquals(
+            "rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
+      }
+      try (var left = Files.list(folder)) {
+        assertEquals(List.of(path), left.toList());
+      }
+      Files.delete(path);
+    }
   }
 
   @ParameterizedTest

@@ -6,7 +6,6 @@ import static dev.evergreen.memcached.TextProtocol.OK;
 import static dev.evergreen.memcached.TextProtocol.bytes;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.store.Item;
@@ -317,7 +316,7 @@ final class AdminCommands {
       protocol.out.text(text);
       text.setLength(0);
       protocol.session().connection.flush();
-      Fibers.letOthersRun();
+      protocol.in.letOthersRun();
     }
   }
 

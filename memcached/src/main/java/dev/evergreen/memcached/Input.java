@@ -88,16 +88,30 @@ final class Input implements AutoCloseable {
    */
   void letOthersRun() throws IOException {
     server.statistics.yields.increment();
-    if (!Fibers.othersWait()) {
-      return;
+    if (Fibers.othersWait()) {
+      // What is left of a buffer that is well filled would take as much memory elsewhere, which
+      // is better only where there are few buffers.
+      if (available() < Buffers.SIZE / 4 || server.isShortOfBuffers()) {
+        giveBack();
+      }
+      connection.flush();
+      Fibers.letOthersRun();
     }
-    // What is left of a buffer that is well filled would take as much memory elsewhere.
-    if (available() < Buffers.SIZE / 4) {
-      giveBack();
-    }
-    connection.flush();
-    Fibers.letOthersRun();
+    awaitTurn();
     takeBack();
+  }
+
+  /**
+   * Waits while too many others do not take their replies, without a buffer and after all that was
+   * answered has left. It is asked before each step for which buffers are taken: when something has
+   * come, also amid a request, and when a turn is over, also amid a command.
+   */
+  private void awaitTurn() throws IOException {
+    for (int tries = 0; server.isCrowded(); tries++) {
+      giveBack();
+      connection.flush();
+      server.pause(tries);
+    }
   }
 
   /**
@@ -168,6 +182,7 @@ final class Input implements AutoCloseable {
     }
     waiting = false;
     lastActive = server.clock.second();
+    awaitTurn();
   }
 
   /** Keeps no buffer until something is received, or it is {@link #takeBack taken back}. */

@@ -48,6 +48,7 @@ public final class MemcachedServer implements AutoCloseable {
   private static final byte[] TOO_MANY =
       "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final long MAINTENANCE_MILLIS = 100;
+  private static final int LONGEST_PAUSE_MILLIS = 16;
   private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
 
   /** Of a client that is waited for amid a reply: what came, and what is to leave. */
@@ -91,10 +92,15 @@ public final class MemcachedServer implements AutoCloseable {
   /** Clients for which buffers are kept, as they do not take their replies at present. */
   final SlowPeers blockedWriters = new SlowPeers();
 
-  /** For so many of them there is half of the memory for buffers. */
+  /** Clients amid a reply that leaves in many pieces, whether they take it at present or not. */
+  final SlowPeers longReplies = new SlowPeers();
+
+  /** For so many clients that do not take their replies there is half of the memory for buffers. */
   private final int mostBlocked;
 
+  /** Three quarters of that memory. */
   private final int mostBuffers;
+
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
@@ -297,44 +303,82 @@ public final class MemcachedServer implements AutoCloseable {
       }
       hangUpOnSlowClients();
       store.maintain();
-    } catch (RuntimeException e) {
-      LOG.log(System.Logger.Level.ERROR, "maintenance failed; it is tried again", e);
+    } catch (Throwable e) {
+      tellFailed(e);
+    }
+  }
+
+  private static void tellFailed(Throwable failure) {
+    try {
+      LOG.log(System.Logger.Level.ERROR, "maintenance failed; it is tried again", failure);
+    } catch (Throwable e) {
+      // There may be no memory for that, either.
+      return;
     }
   }
 
   /**
    * Whoever keeps the server waiting with a message half sent or half taken has a time that grows
    * with its bytes. The buffers of those that do not take their replies may have a tenth of the
-   * memory; beyond that the slowest go earlier. Beyond half of the memory that there is for buffers
-   * they go when somebody else would be refused something for their sake.
+   * memory for items and half of that for buffers; beyond that the slow ones go earlier, the
+   * slowest first.
    */
   private void hangUpOnSlowClients() {
     valueHolders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
     blockedWriters.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
     long most = Math.max(1, store.stats().limit() / 10 / (BUFFERS * Buffers.SIZE));
-    hangUpOnWriters(most, settings.grace.multipliedBy(GRACES_OF_WRITERS));
-    hangUpOnWriters(mostBlocked, settings.grace);
+    int over = blockedWriters.count() - (int) Math.min(most, mostBlocked);
+    if (over > 0) {
+      blockedWriters.hangUp(over, graceOfWriters(), settings.leastRate);
+    }
+    if (isCrowded()) {
+      endCrowd();
+    }
   }
 
-  private void hangUpOnWriters(long most, Duration grace) {
-    long over = blockedWriters.count() - most;
-    if (over > 0) {
-      blockedWriters.hangUp((int) over, grace, settings.leastRate);
+  private Duration graceOfWriters() {
+    return settings.grace.multipliedBy(GRACES_OF_WRITERS);
+  }
+
+  /**
+   * All others wait, so that now nobody is good enough. Who has passed the gate keeps his buffers
+   * for a grace at most, or for the time of a long reply; then he has taken what they hold and
+   * comes to the gate himself, or he is closed.
+   */
+  private void endCrowd() {
+    int over = Math.max(1, blockedWriters.count() - mostBlocked);
+    int gone = blockedWriters.hangUp(over, settings.grace, Long.MAX_VALUE);
+    if (gone < over) {
+      longReplies.hangUp(over - gone, graceOfWriters(), Long.MAX_VALUE);
     }
   }
 
   /**
-   * Whether so many clients do not take their replies at present that others should begin none:
-   * those who could not take theirs either would have buffers kept for them, for which there is no
-   * memory. It passes, as they take them or are closed.
+   * Whether buffers are short, and some clients do not take their replies at present, so that
+   * others should begin none: those who could not take theirs either would have buffers kept for
+   * them, for which there is no memory. It passes soon, as they take them or are closed. Where few
+   * do so, buffers lie ready or are kept for something else, and nobody would end that.
    */
   boolean isCrowded() {
-    return blockedWriters.count() > mostBlocked + mostBlocked / 2;
+    return isShortOfBuffers() && blockedWriters.count() > mostBlocked / 4;
   }
 
   /** Whether there is little memory left for buffers, so that nobody should keep one needlessly. */
   boolean isShortOfBuffers() {
     return Buffers.count() > mostBuffers;
+  }
+
+  /**
+   * Has a fiber sleep for a moment, as what it waits for tells nobody.
+   *
+   * @param tries how often it has waited for the same: each time is longer than the one before
+   */
+  void pause(int tries) throws IOException {
+    try {
+      fibers.sleep(Duration.ofMillis(Math.min(1 + tries, LONGEST_PAUSE_MILLIS)));
+    } catch (InterruptedException e) {
+      throw Session.closing(e);
+    }
   }
 
   /** Somebody needs what clients hold of the store: the slowest pays, if it is not a new one. */

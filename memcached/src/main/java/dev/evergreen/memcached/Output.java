@@ -29,15 +29,17 @@ final class Output {
 
   private final Statistics statistics;
   private final SlowPeers valueHolders;
+  private final SlowPeers longReplies;
   private @Nullable Connection connection;
   private @Nullable ByteBuffer buffer;
   private MemorySegment memory = MemorySegment.NULL;
   private int at;
   private long writtenInTurn;
 
-  Output(Statistics statistics, SlowPeers valueHolders) {
+  Output(Statistics statistics, SlowPeers valueHolders, SlowPeers longReplies) {
     this.statistics = statistics;
     this.valueHolders = valueHolders;
+    this.longReplies = longReplies;
   }
 
   /** From now on replies go to this connection. */
@@ -172,6 +174,16 @@ final class Output {
 
   /** Writes a text of any length. */
   void text(CharSequence text) throws IOException {
+    if (text.length() <= Buffers.SIZE) {
+      pieces(text);
+    } else {
+      try (var _ = longReplies.hold(connection(), Direction.SENDING)) {
+        pieces(text);
+      }
+    }
+  }
+
+  private void pieces(CharSequence text) throws IOException {
     for (int done = 0; done < text.length(); ) {
       int piece = Math.min(text.length() - done, Buffers.SIZE / 4);
       begin(piece);
@@ -192,7 +204,8 @@ final class Output {
   boolean valueOf(Item item, byte[] behind) throws IOException {
     if (item.isHeld()) {
       end();
-      try (var _ = valueHolders.hold(connection(), Direction.SENDING)) {
+      try (var _ = valueHolders.hold(connection(), Direction.SENDING);
+          var _ = longReplies.hold(connection(), Direction.SENDING)) {
         heldValue(item);
       }
       begin(behind.length);

@@ -49,7 +49,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     this.server = server;
     store = server.store;
     statistics = server.statistics;
-    out = new Output(statistics, server.valueHolders);
+    out = new Output(statistics, server.valueHolders, server.longReplies);
     lookup = new Lookup(this);
     observer = new Observer(this);
     value = new ValueReceiver(this);

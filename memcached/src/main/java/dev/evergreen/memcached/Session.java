@@ -23,9 +23,6 @@ final class Session {
   /** So many waits for room last three seconds together. */
   private static final int MOST_WAITS = 196;
 
-  /** The longest of them, in milliseconds: each is longer by one than the one before. */
-  private static final int LONGEST_WAIT = 16;
-
   /** Tells it from others, in lists for people. */
   final int number;
 
@@ -87,7 +84,7 @@ final class Session {
       }
       return inOrder;
     } finally {
-      server.sessions.remove(number);
+      server.sessions.remove(number, this);
       tell("connection closed.");
     }
   }
@@ -104,7 +101,6 @@ final class Session {
       var workers = binary ? server.binaryWorkers : server.textWorkers;
       Step step;
       do {
-        awaitTurn();
         step = answerSome(workers);
       } while (step == Step.DONE && in.awaitRequest());
       return step != Step.CLOSE;
@@ -117,16 +113,6 @@ final class Session {
   /** The first byte tells; with an authentication file there is only text, as in memcached. */
   private boolean isBinary() {
     return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
-  }
-
-  /** Waits while too many others do not take their replies; keeps no buffer meanwhile. */
-  private void awaitTurn() throws IOException {
-    for (int tries = 0; server.isCrowded(); tries++) {
-      in.giveBack();
-      connection.flush();
-      sleep(tries);
-    }
-    var _ = in.takeBack();
   }
 
   private Step answerSome(Workers workers) throws IOException {
@@ -154,21 +140,14 @@ final class Session {
    * @return false if that was long enough, or if too many buffers are held for such waits
    */
   boolean awaitRoom(int tries) throws IOException {
+    // Also if it does not wait itself: else who holds too long would never be hung up on.
+    server.hangUpOnSlowestHolder();
     if (tries == MOST_WAITS || server.isShortOfBuffers()) {
       return false;
     }
     connection.flush();
-    server.hangUpOnSlowestHolder();
-    sleep(tries);
+    server.pause(tries);
     return true;
-  }
-
-  private void sleep(int tries) throws IOException {
-    try {
-      server.fibers.sleep(Duration.ofMillis(Math.min(1 + tries, LONGEST_WAIT)));
-    } catch (InterruptedException e) {
-      throw closing(e);
-    }
   }
 
   /** Waits for a live item's first result, after all that was answered has left. */
@@ -181,7 +160,8 @@ final class Session {
     }
   }
 
-  private static IOException closing(InterruptedException e) {
+  /** What ends a connection whose fiber was interrupted. */
+  static IOException closing(InterruptedException e) {
     Thread.currentThread().interrupt();
     return (IOException) new InterruptedIOException("the server is closing").initCause(e);
   }

@@ -825,6 +825,26 @@ class AdminCommandsTest {
     }
   }
 
+  /** Seen: one that ended took the other off the list. */
+  @ParameterizedTest
+  @EnumSource
+  void oneOfTwoThatHaveTheSameNumberStaysListed(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var first = server.connect()) {
+      first.exchange("");
+      server.server().lastNumber.decrementAndGet();
+      try (var second = server.connect()) {
+        second.exchange("");
+        var listed = server.server().sessions.firstEntry().getValue();
+        first.socket.close();
+        while (server.server().limit.served() > 1) {
+          Thread.sleep(1);
+        }
+        assertEquals(List.of(listed), List.copyOf(server.server().sessions.values()));
+      }
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aUnixSocketIsListenedAt(Mode mode) throws IOException {

@@ -2,15 +2,28 @@ package dev.evergreen.memcached;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
-import java.nio.charset.StandardCharsets;
+import dev.evergreen.fibers.Pace;
+import dev.evergreen.fibers.SlowPeers;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Servers that have little memory for buffers, in JVMs of their own. */
 @Timeout(120)
@@ -30,7 +43,51 @@ class DirectMemoryTest {
     assertEquals("all was read\n", run(Busy.class, mode));
   }
 
+  /** Seen: nobody was served as long as they did so. */
+  @ParameterizedTest
+  @EnumSource
+  void manyThatAlwaysTakeSomethingDoNotStopTheServer(Mode mode) throws Exception {
+    assertEquals("all was read\n", run(Steady.class, mode));
+  }
+
+  /** Seen: who had begun a request took buffers, however few were left. */
+  @Test
+  void whoEndsARequestWaitsWhileOthersHaveAllBuffers() throws Exception {
+    assertEquals("all was read\n", run(Amid.class, Mode.PROCESSORS));
+  }
+
+  /** Seen: it was never asked whether there were buffers for the next of its pieces. */
+  @ParameterizedTest
+  @ValueSource(classes = {ManyKeys.class, Dump.class})
+  void whoIsAmidMuchWorkKeepsNoBufferWhileOthersHaveThem(Class<?> main) throws Exception {
+    // Of which only the one processor is ours alone.
+    assertEquals("all was read\n", run(main, Mode.PROCESSORS));
+  }
+
+  /** Seen: who had received many requests by then kept them in a buffer, whatever was short. */
+  @Test
+  void whatWasReceivedKeepsNoBufferWhileTheyAreShort() throws Exception {
+    assertEquals("all was read\n", run(Pipeline.class, Mode.PROCESSORS));
+  }
+
+  /** Seen: it went on as nobody waited, and nobody else could have anything stored. */
+  @ParameterizedTest
+  @EnumSource
+  void whoHoldsAllRoomIsHungUpOnThoughNobodyMayWaitForIt(Mode mode) throws Exception {
+    assertEquals("all was read\n", run(Held.class, mode));
+  }
+
   private static String run(Class<?> main, Mode mode) throws Exception {
+    var printed = Files.createTempFile("child", ".txt");
+    try {
+      return run(main, mode, printed);
+    } finally {
+      Files.delete(printed);
+    }
+  }
+
+  /** It ends with this test, however that ends. */
+  private static String run(Class<?> main, Mode mode, Path printed) throws Exception {
     var command = new ArrayList<String>();
     command.add(ProcessHandle.current().info().command().orElse("java"));
     command.addAll(List.of("--add-opens", "java.base/java.lang=ALL-UNNAMED"));
@@ -38,13 +95,291 @@ class DirectMemoryTest {
     command.addAll(List.of("-XX:+UseSerialGC", "-XX:MaxDirectMemorySize=32m", "-cp"));
     command.addAll(List.of(System.getProperty("java.class.path"), main.getName()));
     command.add(mode.name());
-    var process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    var builder = new ProcessBuilder(command).redirectErrorStream(true);
+    var process = builder.redirectOutput(printed.toFile()).start();
     try {
-      var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      assertEquals(0, process.waitFor(), output);
-      return output;
+      // Unlike a wait for its output this one ends if it takes too long.
+      int status = process.waitFor();
+      assertEquals(0, status, () -> text(printed));
+      return text(printed);
     } finally {
       process.destroyForcibly();
+    }
+  }
+
+  private static String text(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** In a child: has it end if its parent does, which holds the other end of its input. */
+  private static void endWithParent() {
+    Thread.ofPlatform()
+        .daemon()
+        .start(
+            () -> {
+              try {
+                var _ = System.in.read();
+              } catch (IOException e) {
+                // That is the end as well.
+                return;
+              } finally {
+                Runtime.getRuntime().halt(2);
+              }
+            });
+  }
+
+  /**
+   * Clients for which all buffers are kept but a few, more than there may be before others wait.
+   */
+  private static final class Crowd implements AutoCloseable {
+    private final List<Member> members = new ArrayList<>();
+
+    Crowd(MemcachedServer server) {
+      while (!server.isShortOfBuffers() || !server.isCrowded()) {
+        members.add(new Member(server.blockedWriters));
+      }
+    }
+
+    /** Has all of them take something. */
+    void move() {
+      members.forEach(Member::move);
+    }
+
+    @Override
+    public void close() {
+      members.forEach(Member::close);
+    }
+  }
+
+  private static final class Member {
+    private final Pace pace = new Pace();
+    private final AtomicBoolean hungUp = new AtomicBoolean();
+    private final SlowPeers.Hold hold;
+    private final Buffers.Loan in = Buffers.borrow();
+    private final Buffers.Loan out = Buffers.borrow();
+
+    Member(SlowPeers peers) {
+      hold = peers.hold(pace, () -> hungUp.set(true));
+      pace.waits();
+    }
+
+    void move() {
+      if (hungUp.get()) {
+        close();
+      } else {
+        pace.goesOn();
+        pace.moved(1 << 16);
+        pace.waits();
+      }
+    }
+
+    void close() {
+      hold.close();
+      in.close();
+      out.close();
+    }
+  }
+
+  /** All others wait for clients that read, each at a good rate. */
+  static final class Steady {
+    private Steady() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var settings =
+          TestServer.settings(Mode.valueOf(arguments[0]))
+              .withLeastRate(1)
+              .withGrace(Duration.ofMillis(500));
+      try (var server = TestServer.start(settings);
+          var client = server.connect()) {
+        client.exchange("");
+        try (var crowd = new Crowd(server.server())) {
+          client.send("mg k\r\n");
+          while (server.server().isCrowded()) {
+            crowd.move();
+            Thread.sleep(1);
+          }
+          if (client.line().equals("EN")) {
+            System.out.println("all was read");
+          }
+        }
+      }
+    }
+  }
+
+  /** A client has sent all of a request but its end, which comes when there is a crowd. */
+  static final class Amid {
+    private Amid() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var settings =
+          TestServer.settings(Mode.PROCESSORS).withProcessors(1).withGrace(Duration.ofHours(1));
+      try (var server = TestServer.start(settings);
+          var client = server.connect()) {
+        client.exchange("");
+        client.send("mg");
+        var in = server.server().sessions.firstEntry().getValue().in;
+        long received = server.server().statistics.read.sum() + 2;
+        while (server.server().statistics.read.sum() < received || !in.isWaiting()) {
+          Thread.sleep(1);
+        }
+        var waits = new CompletableFuture<Boolean>();
+        server.server().spawn(() -> waits.complete(waits(server.server(), client)));
+        if (client.line().equals("EN") && waits.get()) {
+          System.out.println("all was read");
+        }
+      }
+    }
+
+    private static boolean waits(MemcachedServer server, Client client) {
+      var in = server.sessions.firstEntry().getValue().in;
+      long received = server.statistics.read.sum();
+      try (var _ = new Crowd(server)) {
+        client.send(" k\r\n");
+        while (in.isWaiting()) {
+          Fibers.letOthersRun();
+        }
+        Watched.letOthersRun();
+        return server.statistics.read.sum() == received;
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+  }
+
+  /** Many keys of one command. */
+  static final class ManyKeys {
+    private ManyKeys() {}
+
+    public static void main(String[] arguments) throws Exception {
+      var keys = "get" + " k".repeat(100_000) + "\r\n";
+      Watched.run(
+          keys, "VALUE k 0 1\r\nx\r\n".repeat(100_000) + "END\r\n", Watched::nothingGoesOnInACrowd);
+    }
+  }
+
+  /** A list of all items. */
+  static final class Dump {
+    private Dump() {}
+
+    public static void main(String[] arguments) throws Exception {
+      var dump = "lru_crawler mgdump all\r\n";
+      Watched.run(dump, "mg k\r\nEN\r\n", Watched::nothingGoesOnInACrowd);
+    }
+  }
+
+  /** Many commands, most of which have come before buffers are short, though nobody is slow. */
+  static final class Pipeline {
+    private Pipeline() {}
+
+    public static void main(String[] arguments) throws Exception {
+      Watched.run("mn\r\n".repeat(15_000), "MN\r\n".repeat(15_000), Pipeline::keepsNone);
+    }
+
+    private static boolean keepsNone(MemcachedServer server) {
+      var loans = new ArrayList<Buffers.Loan>();
+      while (!server.isShortOfBuffers()) {
+        loans.add(Buffers.borrow());
+      }
+      Watched.letOthersRun();
+      var in = server.sessions.firstEntry().getValue().in;
+      boolean kept = in.memory != MemorySegment.NULL;
+      loans.forEach(Buffers.Loan::close);
+      return !kept && in.available() > 0;
+    }
+  }
+
+  /** Looks at a client's work, in turns with it, when it has begun. */
+  private record Watched(
+      MemcachedServer server,
+      Predicate<MemcachedServer> isRight,
+      CompletableFuture<Boolean> wasRight)
+      implements Runnable {
+    private static final int TURNS = 5;
+
+    static void run(String requests, String replies, Predicate<MemcachedServer> isRight)
+        throws Exception {
+      endWithParent();
+      var settings =
+          TestServer.settings(Mode.PROCESSORS)
+              .withProcessors(1)
+              .withRequestsPerTurn(20)
+              .withGrace(Duration.ofHours(1));
+      try (var server = TestServer.start(settings);
+          var client = server.connect()) {
+        client.exchange("set k 0 0 1\r\nx\r\n");
+        var watched = new Watched(server.server(), isRight, new CompletableFuture<>());
+        server.server().spawn(watched);
+        client.send(requests);
+        if (client.read(replies.length()).equals(replies) && watched.wasRight.get()) {
+          System.out.println("all was read");
+        }
+      }
+    }
+
+    @Override
+    public void run() {
+      try {
+        long before = server.statistics.yields.sum();
+        while (server.statistics.yields.sum() < before + 2) {
+          Fibers.letOthersRun();
+        }
+        wasRight.complete(isRight.test(server));
+      } catch (RuntimeException | Error e) {
+        wasRight.completeExceptionally(e);
+      }
+    }
+
+    static boolean nothingGoesOnInACrowd(MemcachedServer server) {
+      try (var _ = new Crowd(server)) {
+        letOthersRun();
+        long written = server.statistics.written.sum();
+        letOthersRun();
+        return server.statistics.written.sum() == written
+            && server.sessions.firstEntry().getValue().in.memory == MemorySegment.NULL;
+      }
+    }
+
+    static void letOthersRun() {
+      for (int i = 0; i < TURNS; i++) {
+        Fibers.letOthersRun();
+      }
+    }
+  }
+
+  /** A client holds the room that another one needs, who may not wait for it with a buffer. */
+  static final class Held {
+    private Held() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var settings =
+          TestServer.settings(Mode.valueOf(arguments[0]))
+              .withMemory(8 << 20)
+              .withGrace(Duration.ofMillis(1));
+      var loans = new ArrayList<Buffers.Loan>();
+      try (var server = TestServer.start(settings);
+          var holder = server.connect();
+          var client = server.connect()) {
+        client.exchange("");
+        holder.send("set half 0 0 700000\r\n" + "v".repeat(5_000));
+        while (server.server().valueHolders.count() == 0) {
+          Thread.sleep(1);
+        }
+        while (!server.server().isShortOfBuffers()) {
+          loans.add(Buffers.borrow());
+        }
+        client.send("set large 0 0 700000\r\n" + "v".repeat(700_000) + "\r\n");
+        var reply = client.line();
+        if (reply.startsWith("SERVER_ERROR out of memory") && holder.rest().isEmpty()) {
+          System.out.println("all was read");
+        }
+      }
     }
   }
 
@@ -56,6 +391,7 @@ class DirectMemoryTest {
     private Deaf() {}
 
     public static void main(String[] arguments) throws Exception {
+      endWithParent();
       var settings =
           TestServer.settings(Mode.valueOf(arguments[0]))
               .withWriteTimeout(Duration.ofHours(1))
@@ -91,6 +427,7 @@ class DirectMemoryTest {
     private Busy() {}
 
     public static void main(String[] arguments) throws Exception {
+      endWithParent();
       var settings = TestServer.settings(Mode.valueOf(arguments[0])).withProcessors(1);
       try (var server = TestServer.start(settings)) {
         var clients = new ArrayList<Client>();

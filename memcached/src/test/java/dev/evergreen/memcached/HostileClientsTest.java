@@ -384,6 +384,33 @@ class HostileClientsTest {
     }
   }
 
+  /** Seen: an error ended the clock, and with it all expiry, for as long as the server ran. */
+  @Test
+  void anErrorDoesNotEndTheMaintenance() throws Exception {
+    var settings =
+        TestServer.settings(Mode.PROCESSORS)
+            .withWriteTimeout(Duration.ofMillis(1))
+            .withLeastRate(1);
+    var hungUp = new CountDownLatch(1);
+    Runnable failing =
+        () -> {
+          throw new OutOfMemoryError("no memory to hang up, says the test");
+        };
+    try (var server = TestServer.start(settings)) {
+      var peers = server.server().blockedWriters;
+      var first = new Pace();
+      first.waits();
+      try (var _ = peers.hold(first, failing)) {
+        await(() -> peers.hungUp() == 1);
+        var second = new Pace();
+        second.waits();
+        try (var _ = peers.hold(second, hungUp::countDown)) {
+          await(() -> hungUp.getCount() == 0);
+        }
+      }
+    }
+  }
+
   private static boolean takesMore(Client client) {
     try {
       return !client.read(1 << 12).isEmpty();

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class OutputTest {
 
   private static Output newWorker() {
-    return new Output(new Statistics(), new SlowPeers());
+    return new Output(new Statistics(), new SlowPeers(), new SlowPeers());
   }
 
   private static void writeAs(Output worker, Connection connection, String text)

@@ -300,12 +300,17 @@ public final class Store implements AutoCloseable {
     var segments = items.segments;
     int before = segments.allowed();
     boolean done = true;
-    for (int allowed = before; done && allowed != wanted; Thread.yield()) {
-      allowed = Math.max(wanted, allowed - 1);
-      done = cleaner.resize(allowed);
-    }
-    if (!done) {
-      segments.allowed(before);
+    int reached = before;
+    try {
+      for (int allowed = before; done && allowed != wanted; Thread.yield()) {
+        allowed = Math.max(wanted, allowed - 1);
+        done = cleaner.resize(allowed);
+        reached = allowed;
+      }
+    } finally {
+      if (!done || reached != wanted) {
+        segments.allowed(before);
+      }
     }
     for (int i = 0; segments.giveBackFree(items.records.memory, i); i++) {
       Thread.yield();

@@ -13,7 +13,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
+import java.util.function.IntSupplier;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -195,6 +197,38 @@ class EdgesTest {
       }
       test.checkAccounts();
     }
+  }
+
+  /** Seen: part of the memory was lost for good. */
+  @Test
+  void aLimitThatAnErrorKeepsFromBeingReachedIsNotInForce() {
+    var failing = new AtomicInteger(Integer.MAX_VALUE);
+    IntSupplier clock =
+        () -> {
+          if (failing.getAndDecrement() <= 0) {
+            throw new IllegalStateException("no time, says the test");
+          }
+          return 1_000;
+        };
+    try (var store = Store.open(new StoreOptions(8 * MIB, 1 << 16, true), clock)) {
+      long full = fill(store);
+      failing.set(20);
+      assertThrows(IllegalStateException.class, () -> store.limit(MIB));
+      failing.set(Integer.MAX_VALUE);
+      assertEquals(8 * MIB, store.stats().limit());
+      assertEquals(full, fill(store));
+    }
+  }
+
+  /** Answers how much memory is used when more than there is has been stored. */
+  private static long fill(Store store) {
+    var key = new Key();
+    var value = MemorySegment.ofArray(new byte[10_000]);
+    for (int i = 0; i < 2_000; i++) {
+      key.set(MemorySegment.ofArray(("k" + i).getBytes(ISO_8859_1)), 0, ("k" + i).length());
+      assertEquals(Outcome.STORED, store.store(key, value, 0, 10_000, new Change(), new Item()));
+    }
+    return store.stats().memory();
   }
 
   @Test
