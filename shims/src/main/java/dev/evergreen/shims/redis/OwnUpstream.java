@@ -138,6 +138,9 @@ final class OwnUpstream {
    */
   private boolean pinned;
 
+  /** Whether scripts may be debugged: then a reply may never be known for what it is. */
+  private boolean debugs;
+
   /** Whether nothing can be asked of a lane any more, though each reply tells to what it is one. */
   private boolean stays;
 
@@ -278,8 +281,8 @@ final class OwnUpstream {
 
   /**
    * Waits until it is known in which database the next request will be carried out, if that matters
-   * to it: else it would be on record in another one. It may never be known of a client that keeps
-   * to this upstream: see {@link #awaitKnown}.
+   * to it: else it would be on record in another one. It may never be known while scripts are
+   * debugged.
    *
    * @return whether it is known
    */
@@ -293,7 +296,7 @@ final class OwnUpstream {
     flush();
     lock.lock();
     try {
-      while (isMoving() && !ended && !pinned) {
+      while (isMoving() && !ended && !debugs) {
         replied.awaitUninterruptibly();
       }
       return ended || !(astray || isMoving());
@@ -434,7 +437,8 @@ final class OwnUpstream {
   private void expect(Expected next) {
     lock.lock();
     try {
-      pinned |= next.verb == Verb.PINS || next.verb == Verb.STREAM;
+      debugs |= next.verb == Verb.DEBUGS;
+      pinned |= debugs || next.verb == Verb.PINS || next.verb == Verb.STREAM;
       if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
         mayMove = true;
       }

@@ -111,12 +111,12 @@ class OwnUpstreamTest {
         });
   }
 
-  /** Replies to a client that keeps to its upstream need not tell what they reply to. */
+  /** Then replies need not tell what they reply to. */
   @Test
-  void whoKeepsToItDoesNotWaitForTheDatabase() throws Exception {
+  void whoDebugsScriptsDoesNotWaitForTheDatabase() throws Exception {
     doing(
         (upstream, _) -> {
-          submit(upstream, Verb.PINS, Words.NONE, "DEBUG", "PROTOCOL", "attrib");
+          submit(upstream, Verb.DEBUGS, Words.NONE, "SCRIPT", "DEBUG", "SYNC");
           submit(upstream, Verb.SELECT, Words.ofSelection(1), "SELECT", "1");
           submit(upstream, Verb.SHARED, Words.NONE, "SET", "k", "1");
         });
