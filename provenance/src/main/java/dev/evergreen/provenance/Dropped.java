@@ -16,7 +16,8 @@ enum Dropped {
 
   /**
    * Some may still take effect, and no recorder can tell when not, as the one has ended that has
-   * dropped them: they are over when the store is another process.
+   * dropped them: they are over when the store becomes another process than a later recorder has
+   * found.
    */
   STRAYED("a recorder has ended, and what it has dropped may still take effect");
 

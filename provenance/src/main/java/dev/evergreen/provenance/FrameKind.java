@@ -6,7 +6,10 @@ enum FrameKind {
   START(0),
   /** The process ends in order: whatever is open then has no known outcome. */
   END(1),
-  /** A store as it is from now on; text: its kind, its address, what is known of it. */
+  /**
+   * A store as it is from now on; text: its kind, its address, what is known of it; subject: 1 if
+   * something that this recorder has dropped may still take effect.
+   */
   EPOCH(2),
   /** A client's connection; subject: the epoch; text: address, name, user, protocol. */
   CONNECT(3),
@@ -31,8 +34,9 @@ enum FrameKind {
   /** Something that did not pass the recorder; subject: the epoch; body: the evidence. */
   OUTSIDE(14),
   /**
-   * Something is missing here; about: how many frames at least that had no room, 0 if it is not for
-   * that; subject: 1 if something that was dropped may still take effect; text: why.
+   * Something is missing here; about: how many frames at least that had no room; subject: 1 if
+   * something that was dropped may still take effect, 2 if not, 0 if it is not for want of room (or
+   * of a former version, which did not tell); text: why.
    */
   GAP(15);
 

@@ -296,12 +296,12 @@ final class LoadSession implements AutoCloseable {
     switch (frame.kind()) {
       case START -> {
         endAll();
-        if (dropped == Dropped.UNDER_WAY) {
+        if (dropped != Dropped.OVER) {
           noteDropped(0, Dropped.STRAYED);
         }
       }
       case END -> endAll();
-      case EPOCH -> epoch(texts(frame));
+      case EPOCH -> epoch(texts(frame), droppedBy(frame));
       case CONNECT -> connect(frame.firstSubject(), texts(frame));
       case CHANGE -> change(frame.firstSubject(), texts(frame));
       case DISCONNECT -> {
@@ -324,10 +324,9 @@ final class LoadSession implements AutoCloseable {
               at,
               frame.body());
       case GAP -> {
-        if (frame.about() > 0) {
-          var now = frame.firstSubject() != 0 ? Dropped.UNDER_WAY : Dropped.OVER;
+        if (frame.about() > 0 || frame.firstSubject() != 0) {
           // Of what another recorder has dropped this one knows nothing.
-          noteDropped(frame.about(), dropped == Dropped.STRAYED ? dropped : now);
+          noteDropped(frame.about(), dropped == Dropped.STRAYED ? dropped : droppedBy(frame));
         } else {
           gap(seq, 0, texts(frame)[0]);
         }
@@ -344,8 +343,15 @@ final class LoadSession implements AutoCloseable {
     update("insert into gap values (?, ?, ?, ?) on conflict do nothing", where, at, frames, why);
   }
 
+  /** Notes it also where something else is missing: the last of these is what is so. */
   private void noteDropped(long frames, Dropped now) throws SQLException {
-    gap(seq, frames, now.why());
+    update(
+        "insert into gap values (?, ?, ?, ?) on conflict (seq)"
+            + " do update set lost = gap.lost + excluded.lost, why = excluded.why",
+        seq,
+        at,
+        frames,
+        now.why());
     dropped = now;
     droppedAt = seq;
   }
@@ -354,12 +360,26 @@ final class LoadSession implements AutoCloseable {
     return new String(frame.body(), StandardCharsets.UTF_8).split("\0", -1);
   }
 
-  private void epoch(String[] texts) throws SQLException {
-    if (dropped != Dropped.OVER && isAnotherProcess(texts[2])) {
-      noteDropped(0, Dropped.OVER);
+  /** What the recorder says of all that it has dropped itself. */
+  private static Dropped droppedBy(SpoolReader frame) {
+    return frame.firstSubject() == Spool.UNDER_WAY ? Dropped.UNDER_WAY : Dropped.OVER;
+  }
+
+  private void epoch(String[] texts, Dropped now) throws SQLException {
+    if (dropped != now && (dropped != Dropped.STRAYED || areOver(texts[2]))) {
+      noteDropped(0, now);
     }
     update("insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
     lastEpoch = seq;
+  }
+
+  /**
+   * Whether the requests are over that former recorders have dropped: they were for the process that
+   * the store was when this one had found out which that is, or for one before it. Which one a
+   * recorder had found last may have had no room either.
+   */
+  private boolean areOver(String facts) throws SQLException {
+    return lastEpoch > droppedAt && isAnotherProcess(facts);
   }
 
   private boolean isAnotherProcess(String facts) throws SQLException {

@@ -49,6 +49,12 @@ public final class Spool implements AutoCloseable {
    */
   public static final long DROPPED = -1;
 
+  /** Something that was dropped may still take effect: what a gap or an epoch tells. */
+  static final long UNDER_WAY = 1;
+
+  /** Nothing may that this recorder has dropped. */
+  static final long OVER = 2;
+
   /** A request that was dropped has this number less that of its lane. */
   private static final long DROPPED_ON = -(1L << 60);
 
@@ -94,6 +100,9 @@ public final class Spool implements AutoCloseable {
   private long dropped;
 
   private long told;
+
+  /** What was told last of what was dropped. */
+  private long lastTold = OVER;
 
   /** Of lanes, the requests that were dropped and may still take effect. */
   private final Map<Long, UnderWay> droppedOn = new HashMap<>();
@@ -217,20 +226,37 @@ public final class Spool implements AutoCloseable {
    * @return the epoch's number
    */
   public long epoch(String store, String server, String facts) {
-    long number = text(FrameKind.EPOCH, 0, 0, store, server, facts);
+    var text = bytes(store, server, facts);
     rolling.lock();
     try {
       var now = StoreKind.process(facts);
-      if (number != DROPPED && StoreKind.isAnother(process, now)) {
-        // Whoever reads that knows, too, that what was under way is over.
-        droppedOn.clear();
+      if (StoreKind.isAnother(process, now)) {
+        // Lanes that have not ended may lead to this one: what was dropped there is still to come.
         strayed = false;
       }
       process = now;
+      return appendEpoch(text);
     } finally {
       rolling.unlock();
     }
-    return number;
+  }
+
+  /** With the lock held, so that what the frame tells is so at its place among the gaps. */
+  private long appendEpoch(ByteBuffer text) {
+    while (true) {
+      var segment = current;
+      int length = text.remaining();
+      long at = claim(segment, SpoolSegment.FRAME_HEADER + length, 1);
+      if (at != SpoolSegment.FULL) {
+        long last = isDroppedUnderWay() ? UNDER_WAY : OVER;
+        fill(segment, at, FrameKind.EPOCH, (byte) 0, last, 0, 0, text, 0, length);
+        lastTold = last;
+        return segment.number(at);
+      }
+      if (!roll(segment)) {
+        return drop(FrameKind.EPOCH, 0, 1);
+      }
+    }
   }
 
   /**
@@ -579,27 +605,34 @@ public final class Spool implements AutoCloseable {
     }
   }
 
+  private boolean isDroppedUnderWay() {
+    return strayed || !droppedOn.isEmpty();
+  }
+
   /**
    * Writes at once that something is missing here, as the process may be killed, or nothing else be
    * recorded; and whether something that was dropped may still take effect. In a file that is full
-   * there is room for that once, before the next one begins.
+   * there is room for that once, before the next one begins: what is dropped after that cannot be
+   * told until then, and may take effect.
    */
   private void tellDropped(SpoolSegment segment) {
-    if (closed || dropped == told) {
+    long state = isDroppedUnderWay() ? UNDER_WAY : OVER;
+    if (closed || (dropped == told && state == lastTold)) {
       return;
     }
     long missing = dropped - told;
-    long underWay = strayed || !droppedOn.isEmpty() ? 1 : 0;
     int length = WAS_FULL.remaining();
     long at = claim(segment, SpoolSegment.FRAME_HEADER + length, 1);
     if (at == SpoolSegment.FULL) {
       long now = System.nanoTime() + clockOffset;
-      at = segment.putLast(FrameKind.GAP, now, underWay, missing, WAS_FULL);
+      state = UNDER_WAY;
+      at = segment.putLast(FrameKind.GAP, now, state, missing, WAS_FULL);
     } else {
-      fill(segment, at, FrameKind.GAP, (byte) 0, underWay, 0, missing, WAS_FULL, 0, length);
+      fill(segment, at, FrameKind.GAP, (byte) 0, state, 0, missing, WAS_FULL, 0, length);
     }
     if (at != SpoolSegment.FULL) {
       told = dropped;
+      lastTold = state;
       gapped = segment.number(at);
     }
   }
@@ -610,9 +643,12 @@ public final class Spool implements AutoCloseable {
   }
 
   private long text(FrameKind kind, long one, long two, String... parts) {
+    return append(kind, (byte) 0, one, two, 0, bytes(parts));
+  }
+
+  private static ByteBuffer bytes(String... parts) {
     var text = Arrays.stream(parts).map(Spool::part).collect(Collectors.joining("\0"));
-    return append(
-        kind, (byte) 0, one, two, 0, ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
+    return ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8));
   }
 
   /** A part of a text, which zeros separate: others choose what it is, and how long. */

@@ -215,7 +215,13 @@ public final class Why {
           List.of(new Witness(elements)),
           causes.isEmpty(),
           truncated,
-          note);
+          longer ? cut() : note);
+    }
+
+    /** How certain it is depends on what may be behind that. */
+    private String cut() {
+      return "only the newest %d of its causes were looked at, as that is the limit"
+          .formatted(causes.size());
     }
 
     boolean isOutside() {

@@ -7,6 +7,7 @@ import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.TraceStoreConformance.Line;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -177,7 +178,140 @@ final class DroppedTest {
     begin();
     epoch("two");
     set("7");
+    assertEquals(Certainty.GAP, ask("get k"), "what the last one found may have had no room");
+    epoch("two");
+    set("8");
+    assertEquals(Certainty.GAP, ask("get k"), "the same process");
+    epoch("three");
+    set("9");
     assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** The last gap of a file is written when the first of many things is dropped. */
+  @Test
+  void whatIsDroppedBehindTheLastGapOfAFileIsNotForgotten() throws Exception {
+    spool.reply(dropped, Frames.bytes("ok"));
+    fillWithPushes();
+    long again = other.send("set k 5");
+    assertTrue(again < 0);
+    killed();
+    try (var first = spool) {
+      begin();
+      epoch("one");
+      set("6");
+      assertEquals(Certainty.GAP, ask("get k"), "it may be carried out now");
+      spool.close();
+      spool = first;
+    }
+  }
+
+  /** What the last gap of a file could not know is told when there is room. */
+  @Test
+  void theGapEndsWhenThereIsRoomToTellIt() throws IOException {
+    spool.reply(dropped, Frames.bytes("ok"));
+    fillWithPushes();
+    load();
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"), "nothing but messages had no room");
+    fillWithPushes();
+    long again = other.send("set k 5");
+    spool.reply(again, Frames.bytes("ok"));
+    load();
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  private void fillWithPushes() {
+    while (spool.push(0, recorded.lane(), Frames.bytes("room")) > 0) {
+      // Until it is full.
+    }
+  }
+
+  /** From here on the trace is one whose recorder was killed. */
+  private void killed() throws IOException {
+    var copy = directory.resolve("killed");
+    Files.createDirectory(copy);
+    try (var files = Files.list(trace)) {
+      for (var file : files.filter(Files::isRegularFile).toList()) {
+        Files.copy(file, copy.resolve(file.getFileName()));
+      }
+    }
+    Frames.copy(trace.resolve("spool"), copy.resolve("spool"));
+    trace = copy;
+  }
+
+  /** The recorder knows which process the store is, and the trace does not. */
+  @Test
+  void anEpochThatHadNoRoomEndsNoGap() throws IOException {
+    spool.reply(dropped, Frames.bytes("ok"));
+    long again = fill("set k 5");
+    assertTrue(spool.epoch("tiny", "here", StoreKind.PROCESS + "two") < 0);
+    load();
+    spool.reply(again, Frames.bytes("ok"));
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    long later = fill("set k 7");
+    load();
+    var before = other;
+    epoch("two");
+    set("8");
+    assertEquals(Certainty.GAP, ask("get k"), "it is for this process");
+    spool.endLane(before.lane(), false);
+    epoch("two");
+    set("9");
+    assertEquals(Certainty.GAP, ask("get k"), "it is for this process");
+    assertTrue(later < 0);
+    epoch("three");
+    set("10");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** So may that have been of a recorder which was killed. */
+  @Test
+  void theNextRecorderDoesNotKnowWhichProcessTheLastOneHadFound() throws Exception {
+    assertTrue(spool.reply(dropped, Frames.bytes("ok")) < 0);
+    fill("set k 5");
+    assertTrue(spool.epoch("tiny", "here", StoreKind.PROCESS + "two") < 0);
+    killed();
+    try (var first = spool) {
+      begin();
+      epoch("two");
+      set("6");
+      assertEquals(Certainty.GAP, ask("get k"), "it is for this process");
+      epoch("three");
+      set("7");
+      assertEquals(Certainty.CERTAIN, ask("get k"));
+      spool.close();
+      spool = first;
+    }
+  }
+
+  /** Who was there before the epoch was told may be a client of this process already. */
+  @Test
+  void theGapReachesBeyondAnEpochOnLanesThatHaveNotEnded() throws IOException {
+    var before = other;
+    epoch("two");
+    set("4");
+    assertEquals(Certainty.GAP, ask("get k"), "it may be carried out now");
+    spool.endLane(before.lane(), true);
+    set("5");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** Where frames are lost, and the next one tells of what was dropped, both are on record. */
+  @Test
+  void whatIsLostHidesNotWhatWasDropped() throws Exception {
+    spool.reply(dropped, Frames.bytes("ok"));
+    try (var session =
+        LoadSession.open(
+            TraceDatabase.of(trace, ""), Redactor.open(trace, List.of()), "the spool")) {
+      session.lost(3);
+      try (var reader = new SpoolReader(spool.directory(), session.position())) {
+        Loader.loadAll(session, reader, System.nanoTime() + Duration.ofSeconds(60).toNanos());
+      }
+    }
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"), "it is told that it is over");
   }
 
   /** What it was answered may be because of what had no room. */

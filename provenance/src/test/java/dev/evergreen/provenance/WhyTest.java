@@ -265,6 +265,23 @@ class WhyTest {
     assertEquals(Set.of(List.of(3L)), rows(afterwards));
   }
 
+  /** What is older than the limit lets through may be older than the recording, but need not be. */
+  @Test
+  void whatTheLimitCutsIsSaid() {
+    trace.add(new Break(0, Break.Kind.BEGINNING)).add(operation(1, 1, 1, 1, "PUT a 1", "kept"));
+    for (int i = 2; i <= 5; i++) {
+      trace.add(operation(i, 1, i, i, "ADD a", "" + i));
+    }
+    var question = operation(9, 1, 9, 9, "GET a", "5");
+    var cut = why.ask(question, new Why.Wish(false, 1, 2, -1));
+    assertEquals(Set.of(List.of(4L, 5L)), rows(cut));
+    assertTrue(cut.truncated());
+    assertTrue(cut.note().contains("the newest 2 of its causes"), cut::note);
+    var whole = why.ask(question, new Why.Wish(false, 1, 5, -1));
+    assertEquals(Certainty.CERTAIN, whole.certainty());
+    assertEquals("", whole.note());
+  }
+
   @Test
   void aReplyThatNothingOnRecordExplainsComesFromOutside() {
     trace.add(operation(1, 1, 1, 2, "PUT a 1", "kept"));

@@ -61,6 +61,9 @@ final class OwnUpstream {
     /** If the reply is not to go to the client now. */
     @Nullable Kept kept;
 
+    /** Whether it may be carried out in another database than that of which the record says so. */
+    boolean astray;
+
     int next;
 
     /** Of those that are replied to more than once. */
@@ -135,6 +138,9 @@ final class OwnUpstream {
    */
   private boolean pinned;
 
+  /** Whether scripts may be debugged: then a reply may never be known for what it is. */
+  private boolean debugs;
+
   /** Whether nothing can be asked of a lane any more, though each reply tells to what it is one. */
   private boolean stays;
 
@@ -160,6 +166,9 @@ final class OwnUpstream {
 
   /** Whether nobody knows what comes from Redis, and what becomes of requests. */
   private boolean lost;
+
+  /** Whether nobody will know any more in which database requests are carried out. */
+  private volatile boolean astray;
 
   // Of the reader.
   private final ReplyScanner scanner = new ReplyScanner();
@@ -249,7 +258,7 @@ final class OwnUpstream {
 
   private void submit(Verb verb, Words words, Batch batch, Told told, @Nullable Kept kept)
       throws IOException {
-    awaitDatabase(verb);
+    boolean astray = !awaitDatabase(verb);
     number = line.number();
     var numbers = new long[batch.count()];
     var recorded = told.bytes();
@@ -263,6 +272,7 @@ final class OwnUpstream {
     }
     noteLate(batch);
     var next = new Expected(verb, numbers, words, told);
+    next.astray = astray;
     next.call = callOf(verb, batch);
     next.kept = kept;
     expect(next);
@@ -271,18 +281,25 @@ final class OwnUpstream {
 
   /**
    * Waits until it is known in which database the next request will be carried out, if that matters
-   * to it: else it would be on record in another one.
+   * to it: else it would be on record in another one. It may never be known while scripts are
+   * debugged.
+   *
+   * @return whether it is known
    */
-  private void awaitDatabase(Verb verb) throws IOException {
-    if (!mayMove || !verb.needsDatabase() || !isMoving()) {
-      return;
+  private boolean awaitDatabase(Verb verb) throws IOException {
+    if (!verb.needsDatabase()) {
+      return true;
+    }
+    if (!mayMove || !isMoving()) {
+      return !astray;
     }
     flush();
     lock.lock();
     try {
-      while (isMoving() && !ended) {
+      while (isMoving() && !ended && !debugs) {
         replied.awaitUninterruptibly();
       }
+      return ended || !(astray || isMoving());
     } finally {
       lock.unlock();
     }
@@ -321,7 +338,7 @@ final class OwnUpstream {
    */
   void begin(Verb verb, Words words, ByteBuffer bytes, int from, int to, Told told)
       throws IOException {
-    awaitDatabase(verb);
+    boolean astray = !awaitDatabase(verb);
     number = line.number();
     tellBeginning(bytes, from, to);
     long request;
@@ -334,7 +351,9 @@ final class OwnUpstream {
           tape.request(
               session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
     }
-    expect(new Expected(verb, new long[] {request}, words, told));
+    var next = new Expected(verb, new long[] {request}, words, told);
+    next.astray = astray;
+    expect(next);
     more(bytes, from, to, false);
   }
 
@@ -386,10 +405,24 @@ final class OwnUpstream {
     }
   }
 
-  /** Sends bytes as they are. */
+  /**
+   * Sends bytes as they are, but nothing once the upstream has ended: what came of it would not be
+   * on record, which says of some of it that it was not sent.
+   */
   void pass(ByteBuffer bytes, int from, int to) throws IOException {
-    connection.write(bytes.limit(to).position(from));
+    if (!isEnded()) {
+      connection.write(bytes.limit(to).position(from));
+    }
     bytes.clear();
+  }
+
+  private boolean isEnded() {
+    lock.lock();
+    try {
+      return ended;
+    } finally {
+      lock.unlock();
+    }
   }
 
   void flush() throws IOException {
@@ -404,12 +437,16 @@ final class OwnUpstream {
   private void expect(Expected next) {
     lock.lock();
     try {
-      pinned |= next.verb == Verb.PINS || next.verb == Verb.STREAM;
+      debugs |= next.verb == Verb.DEBUGS;
+      pinned |= debugs || next.verb == Verb.PINS || next.verb == Verb.STREAM;
       if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
         mayMove = true;
       }
       stays |= !next.words.whole();
       quiet = false;
+      if (next.astray) {
+        tape.gap(NO_DATABASE);
+      }
       expected.add(next);
       outstanding += next.numbers.length;
       if (ended) {
@@ -456,8 +493,8 @@ final class OwnUpstream {
     var kept = new Kept();
     next.kept = kept;
     expect(next);
-    connection.write(request);
-    connection.flush();
+    pass(ByteBuffer.wrap(request), 0, request.length);
+    flush();
     awaitReplied();
     return bytes(kept);
   }
@@ -715,7 +752,7 @@ final class OwnUpstream {
       lost = true;
       pinned = true;
       if (queued(verb -> verb == Verb.SELECT)) {
-        tape.gap(NO_DATABASE);
+        goesAstray();
       }
       forget();
       if (body != null) {
@@ -733,13 +770,27 @@ final class OwnUpstream {
       for (; next.next < next.numbers.length; next.next++) {
         tape.unanswered(next.number(), Unanswered.OUTCOME_UNKNOWN);
       }
-      if (next.verb == Verb.SELECT) {
-        tape.gap(NO_DATABASE);
+      if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
+        goesAstray();
       }
+      over(next);
     }
     outstanding = 0;
     taken = 0;
     replied.signalAll();
+  }
+
+  /** From here on nobody knows in which database requests are carried out. */
+  private void goesAstray() {
+    astray = true;
+    tape.gap(NO_DATABASE);
+  }
+
+  /** It will not be replied to any more: if it has gone astray, it has had its effect. */
+  private void over(Expected next) {
+    if (next.astray) {
+      tape.gap(NO_DATABASE);
+    }
   }
 
   private boolean isOfShim() {
@@ -963,6 +1014,8 @@ final class OwnUpstream {
           }
         }
       }
+      // Not when the client has got it: it may not read while it is not read from.
+      replied.signalAll();
     } finally {
       lock.unlock();
     }
@@ -1133,7 +1186,7 @@ final class OwnUpstream {
     unheardScript = false;
     taken++;
     if (++next.next == next.numbers.length) {
-      expected.removeFirst();
+      over(expected.removeFirst());
     }
     taken += takeSilent();
   }
@@ -1157,7 +1210,7 @@ final class OwnUpstream {
       }
       count++;
       if (++next.next == next.numbers.length) {
-        expected.removeFirst();
+        over(expected.removeFirst());
       }
     }
   }

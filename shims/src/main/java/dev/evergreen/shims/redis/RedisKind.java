@@ -193,7 +193,10 @@ public final class RedisKind implements StoreKind {
         .toList();
   }
 
-  /** The parts, whose replies are not known; none if their beginning is not on record. */
+  /**
+   * The parts, whose replies are not known; none if their beginning is not on record, or if nobody
+   * knows in which database they were carried out.
+   */
   private static List<Operation> queued(Operation exec, Iterator<Operation> earlier) {
     var parts = new ArrayList<Operation>();
     while (earlier.hasNext()) {
@@ -201,7 +204,7 @@ public final class RedisKind implements StoreKind {
       if (isQueued(part)) {
         parts.addFirst(Transactions.replied(part, exec, null));
       } else if (begins(part)) {
-        return parts.isEmpty() ? List.of(part) : Transactions.inDatabases(parts);
+        return parts.isEmpty() ? List.of(part) : Transactions.unlessMoved(parts);
       }
     }
     return List.of();

@@ -114,13 +114,16 @@ final class Transactions {
     @Nullable String selected = null;
     for (var part : parts) {
       placed.add(selected == null ? part : part.in(selected));
-      if (RedisKind.is(part, "SELECT")
-          && part.request().size() == 2
-          && (part.reply() == null || isOk(part))) {
+      if (RedisKind.is(part, "SELECT") && part.request().size() == 2 && isOk(part)) {
         selected = part.request().get(1).text();
       }
     }
     return placed;
+  }
+
+  /** These, whose replies are not known; none if a SELECT among them may have been refused. */
+  static List<Operation> unlessMoved(List<Operation> parts) {
+    return parts.stream().anyMatch(part -> RedisKind.is(part, "SELECT")) ? List.of() : parts;
   }
 
   /** What was queued, in the place of the EXEC that carried it out. */

@@ -30,6 +30,8 @@ enum Verb {
   REPLACES,
   /** The connection is another one for ever afterwards, in a way that cannot be moved. */
   PINS,
+  /** The same, and what comes then need not tell what it replies to. */
+  DEBUGS,
   SELECT,
   AUTH,
   HELLO,
@@ -123,7 +125,7 @@ enum Verb {
       case "script" ->
           switch (text(request, bytes, 1)) {
             case "kill" -> RELEASES;
-            case "debug" -> PINS;
+            case "debug" -> DEBUGS;
             default -> SHARED;
           };
       case "function" -> text(request, bytes, 1).equals("kill") ? RELEASES : SHARED;
@@ -163,7 +165,7 @@ enum Verb {
   /** Whether it acts in a database. */
   boolean needsDatabase() {
     return switch (this) {
-      case SHARED, SECRET, SCRIPT, OWN, MULTI, EXEC, WATCH, PINS -> true;
+      case SHARED, SECRET, SCRIPT, OWN, MULTI, EXEC, WATCH, PINS, DEBUGS -> true;
       default -> false;
     };
   }

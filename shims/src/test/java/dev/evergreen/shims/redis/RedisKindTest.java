@@ -122,6 +122,9 @@ class RedisKindTest {
     assertTrue(mayWriteAll(exec("*2\r\n+OK\r\n+OK\r\n", queued)), "so is the beginning");
     assertTrue(mayWriteAll(exec(null, queued)), "there may have been more");
     assertFalse(mayWriteAll(exec(null, queued, multi)));
+    var moved = operation(2, "+QUEUED\r\n", "SELECT", "99");
+    assertTrue(mayWriteAll(exec(null, queued, moved, multi)), "it may have been refused");
+    assertFalse(mayWriteAll(exec("*2\r\n-ERR range\r\n+OK\r\n", queued, moved, multi)));
     assertFalse(mayWriteAll(exec(null, multi)), "what has no reply counts by itself");
     assertFalse(mayWriteAll(exec("*0\r\n", multi)));
     assertFalse(mayWriteAll(exec("*-1\r\n", queued, multi)));
