@@ -379,6 +379,7 @@ class DirectMemoryTest {
         if (reply.startsWith("SERVER_ERROR out of memory") && holder.rest().isEmpty()) {
           System.out.println("all was read");
         }
+        loans.forEach(Buffers.Loan::close);
       }
     }
   }

@@ -374,8 +374,8 @@ final class LoadSession implements AutoCloseable {
   }
 
   /**
-   * Whether the requests are over that former recorders have dropped: they were for the process that
-   * the store was when this one had found out which that is, or for one before it. Which one a
+   * Whether the requests are over that former recorders have dropped: they were for the process
+   * that the store was when this one had found out which that is, or for one before it. Which one a
    * recorder had found last may have had no room either.
    */
   private boolean areOver(String facts) throws SQLException {

@@ -15,6 +15,7 @@ import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Nanos;
+import dev.evergreen.core.work.Room;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
 import java.time.Duration;

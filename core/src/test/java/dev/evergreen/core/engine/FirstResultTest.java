@@ -216,7 +216,7 @@ class FirstResultTest {
             null);
     assertEquals(0, cache.failedAttempt());
     cache.install(failure);
-    cache.heard();
+    cache.heard(cache.generation());
     assertEquals(1, cache.failedAttempt());
     assertTrue(cache.inDoubt());
     cache.install(

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Threads;
+import dev.evergreen.core.work.Room;
 import dev.evergreen.core.work.Workers;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -76,6 +76,7 @@ class WakeUpTest {
 
   private final AtomicReference<@Nullable Thread> reader = new AtomicReference<>();
   private final CountDownLatch atLast = new CountDownLatch(1);
+  private final CountDownLatch isBusy = new CountDownLatch(1);
   private final Node node =
       EmbeddedNode.builder()
           .grain(Link.class, LinkGrain::new)
@@ -849,6 +850,84 @@ class WakeUpTest {
     }
   }
 
+  /** Where it is now others may have changed it. */
+  @Test
+  void whatWasUnderWayWhenItsGrainMovedEndsNoDoubt() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      var host = wired.start(far, PATIENT);
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        var push = new HeldPush(wired);
+        host.grains().get(Cell.class, "c").set("last");
+        moveAway(wired, host, push);
+        WiredNodes.await("doubt", () -> texts.freshness() == Freshness.IN_DOUBT);
+        push.deliver();
+        assertEquals("last", texts.next(SOON));
+        assertEquals(Freshness.IN_DOUBT, texts.freshness());
+      }
+    }
+  }
+
+  /** It was asked for by a former cache. */
+  @Test
+  void whatWasUnderWayWhenItsGrainMovedIsInDoubtInANewCache() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT.withCacheGrace(Duration.ofMillis(1)));
+      var host = wired.start(far, PATIENT);
+      var former = node.reactive(node.grains().get(Cell.class, "c")::text);
+      assertEquals("", former.tracker().next(SOON));
+      var push = new HeldPush(wired);
+      host.grains().get(Cell.class, "c").set("last");
+      push.awaitSent();
+      former.close();
+      WiredNodes.await("the end of its cache", () -> node.caches.size() == 0);
+      moveAway(wired, host, push);
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertTrue(texts.poll(Duration.ofMillis(1)).isEmpty());
+        push.deliver();
+        assertEquals("last", texts.next(SOON));
+        assertEquals(Freshness.IN_DOUBT, texts.freshness());
+      }
+    }
+  }
+
+  /** To a node that gives no answer. */
+  private static void moveAway(WiredNodes wired, NodeRuntime host, HeldPush push) {
+    push.awaitSent();
+    wired.hosts = grain -> WiredNodes.id("c");
+    host.release(WiredNodes.everything());
+  }
+
+  /** The first push that is sent from now on is delivered when the test says so. */
+  private static final class HeldPush {
+    private final CompletableFuture<Runnable> sent = new CompletableFuture<>();
+
+    HeldPush(WiredNodes wired) {
+      wired.wire =
+          (from, to, message) -> {
+            if (!(message instanceof Message.Push)
+                || !sent.complete(() -> wired.deliver(from, to, message))) {
+              wired.deliver(from, to, message);
+            }
+          };
+    }
+
+    void awaitSent() {
+      sent.orTimeout(20, TimeUnit.SECONDS).join();
+    }
+
+    void deliver() {
+      sent.join().run();
+    }
+  }
+
   /** Nobody asks whether it has. */
   @Test
   void thatAGrainHasMovedIsToldAsSoonAsThereIsRoomForThat() {
@@ -984,6 +1063,62 @@ class WakeUpTest {
             });
         point(node, "a", "b");
         WiredNodes.await("its depth", () -> depth(node, "a") == 4);
+      }
+    }
+  }
+
+  /** Reads how one hop ends. */
+  interface Behind extends Grain {
+    @ReadOnly
+    String end();
+
+    /** Until the end of the test. */
+    @ReadOnly
+    String busy();
+  }
+
+  private Behind behind(GrainContext<String> context) {
+    return new Behind() {
+      @Override
+      public String end() {
+        return context.grains().get(Hop.class, "t").end();
+      }
+
+      @Override
+      public String busy() {
+        isBusy.countDown();
+        awaitOpen(atLast);
+        return "";
+      }
+    };
+  }
+
+  /** It runs again for that, which may take its time. */
+  @Test
+  void whatHasBecomeDeeperTellsItsDoubtAtOnce() throws Exception {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var types = GrainTypes.create().add(Hop.class, HopGrain::new).add(Behind.class, this::behind);
+      var node = wired.start(near, PATIENT, types);
+      var host = wired.start(far, PATIENT, types);
+      wired.hosts = grain -> grain.type().endsWith("Behind") ? near : far;
+      var reader = node.grains().get(Behind.class, "s");
+      try (var computation = node.reactive(reader::end)) {
+        var ends = computation.tracker();
+        assertEquals("end", ends.next(SOON));
+        var busy = new Aside(reader::busy);
+        awaitOpen(isBusy);
+        point(host, "t", "x");
+        var key = WiredNodes.key(node, Hop.class, "t", "end()");
+        var read = Objects.requireNonNull(node.caches.get(key));
+        WiredNodes.await("that it is deeper", () -> read.depth() == 2);
+        assertEquals(Freshness.CURRENT, ends.freshness());
+        wired.connected = to -> false;
+        node.linkBroken(far);
+        WiredNodes.await("doubt", () -> ends.freshness() == Freshness.IN_DOUBT);
+        atLast.countDown();
+        busy.awaitEnd();
       }
     }
   }

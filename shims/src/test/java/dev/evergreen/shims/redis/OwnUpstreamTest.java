@@ -64,8 +64,7 @@ class OwnUpstreamTest {
           new FutureTask<>(
               (Callable<Void>)
                   () -> {
-                    var made =
-                        shimmed.shim.upstream.dialer().dial(server.getLocalSocketAddress());
+                    var made = shimmed.shim.upstream.dialer().dial(server.getLocalSocketAddress());
                     var upstream = new OwnUpstream(session, made, 0, "", tape, null);
                     try (var store = server.accept()) {
                       doing.with(upstream, store);

@@ -1,6 +1,5 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
-import dev.evergreen.core.work.Workers;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -10,29 +9,33 @@ import java.util.concurrent.atomic.AtomicInteger;
  * so a slow node slows only its own callers. A call that an operation makes is counted but does not
  * wait: what has the room may itself wait for that operation, and neither would ever go on.
  */
-final class Room {
+public final class Room {
 
   private final Workers workers;
   private final int most;
   private final AtomicInteger inside = new AtomicInteger();
   private final Queue<Thread> waiters = new ConcurrentLinkedQueue<>();
 
-  Room(Workers workers, int most) {
+  /**
+   * @param most how many may be inside at a time
+   */
+  public Room(Workers workers, int most) {
     this.workers = workers;
     this.most = most;
   }
 
   /** Enters whether there is room or not; {@link #leave} afterwards. */
-  void enterAnyway() {
+  public void enterAnyway() {
     inside.incrementAndGet();
   }
 
   /**
    * Waits for room, outside of any scope; {@link #leave} afterwards if there was.
    *
+   * @param deadline until when, as the clock of the workers tells it
    * @return whether there was room before the deadline
    */
-  boolean enter(long deadline) {
+  public boolean enter(long deadline) {
     if (waiters.isEmpty() && tryEnter()) {
       return true;
     }
@@ -55,7 +58,8 @@ final class Room {
     return false;
   }
 
-  void leave() {
+  /** Lets the next one in, if it has entered or if it has come anyway. */
+  public void leave() {
     inside.decrementAndGet();
     wakeFirst();
   }
