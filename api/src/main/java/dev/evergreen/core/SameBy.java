@@ -17,6 +17,10 @@ import java.util.function.BiPredicate;
 @Retention(RetentionPolicy.RUNTIME)
 public @interface SameBy {
 
-  /** A class with a constructor without parameters; it is called with two results, never null. */
+  /**
+   * A class with a constructor without parameters; it is called with two results, never null, by
+   * threads of the node. It should be quick and call no grain, as the results wait for it that come
+   * with them; so should the constructors of values.
+   */
   Class<? extends BiPredicate<?, ?>> value();
 }

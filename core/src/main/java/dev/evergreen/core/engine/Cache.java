@@ -369,6 +369,11 @@ final class Cache {
     return edges.isEmpty() && !closed();
   }
 
+  /** Closes for ever, whoever depends on it. */
+  synchronized void close() {
+    standing = standing.with(Line.CLOSED);
+  }
+
   /** Closes if it has had no dependents since then. */
   synchronized boolean closeIfIdle(long since) {
     boolean idle = isIdle() && idleSince - since <= 0;

@@ -106,9 +106,20 @@ final class Caches implements Cache.Keeper {
       } else if (!fresh) {
         return edge;
       } else if (table.putIfAbsent(key, cache) == null) {
-        lines().begin(cache);
+        begin(cache);
         return edge;
       }
+    }
+  }
+
+  /** One that cannot ask, as where the stack ends, must not be found: others would wait for it. */
+  private void begin(Cache cache) {
+    try {
+      lines().begin(cache);
+    } catch (RuntimeException | Error e) {
+      cache.close();
+      remove(cache);
+      throw e;
     }
   }
 
@@ -135,6 +146,17 @@ final class Caches implements Cache.Keeper {
       base.observer().pushedHere();
       schedule(install(cache, update), next);
     }
+  }
+
+  /** Whether to install these may call comparers. */
+  boolean compares(List<Message.Update> updates) {
+    for (var update : updates) {
+      var cache = remote.get(update.key());
+      if (cache != null && cache.key().operation().comparer() != null) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /**

@@ -261,13 +261,15 @@ final class Calls implements Turn.Departures {
         pending.remove(attempt.id);
         ends(attempt);
       }
-      var outcome = attempt.outcome;
-      if (outcome == null) {
+      var answer = attempt.answer;
+      if (answer == null) {
         if (!attempt.broken) {
           throw timedOut();
         }
         return broken(to);
       }
+      // Its constructors are the user's code: others wait for what the link's thread does next.
+      var outcome = Outcome.decode(answer, key.operation());
       if (outcome instanceof Outcome.NotStarted(var reason, var again) && again) {
         base.placement().notThere(key.grain(), to);
       }
@@ -339,6 +341,10 @@ final class Calls implements Turn.Departures {
     private final Outgoing call;
     private final @Nullable NodeId to;
     private volatile @Nullable Outcome outcome;
+
+    /** The outcome, of another node. */
+    private volatile Message.@Nullable Answer answer;
+
     private volatile boolean broken;
     private volatile boolean over;
 
@@ -358,13 +364,18 @@ final class Calls implements Turn.Departures {
       workers.unpark(waiter);
     }
 
+    void answered(Message.Answer by) {
+      answer = by;
+      workers.unpark(waiter);
+    }
+
     void breakOff() {
       broken = true;
       workers.unpark(waiter);
     }
 
     boolean ended() {
-      return outcome != null || broken;
+      return outcome != null || answer != null || broken;
     }
 
     // As what a turn waits for, where another node is called
@@ -438,7 +449,7 @@ final class Calls implements Turn.Departures {
     base.chainClock().learns(reply.time());
     var attempt = pending.get(reply.id());
     if (attempt != null && from.equals(attempt.to)) {
-      attempt.accept(Outcome.decode(reply.answer(), attempt.call.key.operation()));
+      attempt.answered(reply.answer());
     }
   }
 

@@ -47,6 +47,12 @@ final class CircleCollector {
   private final AtomicLong probes = new AtomicLong();
   private final Map<Long, Question> open = new ConcurrentHashMap<>();
 
+  /**
+   * Who has not answered in this sweep, and is not asked again in it: else each of its circles would
+   * hold it up. Touched by who sweeps.
+   */
+  private final Set<NodeId> silent = new HashSet<>();
+
   CircleCollector(Propagation parts, Activations activations) {
     this.base = parts.base();
     this.workers = base.workers();
@@ -61,6 +67,7 @@ final class CircleCollector {
    */
   void sweep() {
     var seen = new HashSet<SummaryKey>();
+    silent.clear();
     for (var activation : activations.all()) {
       for (var summary : activation.summaries()) {
         if (summary.inCircle()) {
@@ -147,12 +154,20 @@ final class CircleCollector {
   }
 
   private @Nullable List<Readers> ask(NodeId to, List<SummaryKey> keys) {
+    if (silent.contains(to)) {
+      return null;
+    }
     long id = probes.incrementAndGet();
     var question = new Question();
     open.put(id, question);
     try {
-      base.peers().send(to, new Message.Probe(id, keys));
-      workers.await(() -> question.answer != null, workers.nanos() + patience, false);
+      boolean answered =
+          base.peers().send(to, new Message.Probe(id, keys))
+              && workers.await(
+                  () -> question.answer != null, workers.nanos() + patience, false);
+      if (!answered) {
+        silent.add(to);
+      }
       return question.answer;
     } catch (IllegalArgumentException e) {
       return null; // more keys than a link takes at a time

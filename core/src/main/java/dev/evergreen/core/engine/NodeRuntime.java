@@ -22,6 +22,7 @@ import dev.evergreen.core.spi.Tracing;
 import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
+import java.util.List;
 import java.util.Set;
 import java.util.function.BiPredicate;
 import java.util.function.Predicate;
@@ -131,14 +132,11 @@ class NodeRuntime implements EngineNode {
       case Message.Reply reply -> calls.answered(from, reply);
       case Message.Hasten hasten -> calls.hastened(from, hasten, next);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
-      case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
+      case Message.SubscribeAnswer answer ->
+          install(answer.results(), next, then -> subscriptions.answered(from, answer, then));
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
-      case Message.Push(var batch, var updates) -> {
-        caches.install(from, updates, next);
-        // What it lets run is waiting before it is acknowledged.
-        workers.fork(next);
-        backlog.acknowledge(() -> peers.send(from, new Message.PushAck(batch)));
-      }
+      case Message.Push(var batch, var updates) ->
+          install(updates, next, then -> pushed(from, batch, updates, then));
       case Message.PushAck(var batch) -> outboxes.acknowledged(from, batch);
       case Message.Moved moved -> subscriptions.moved(from, moved);
       case Message.Probe(var id, var keys) ->
@@ -151,6 +149,22 @@ class NodeRuntime implements EngineNode {
       case Message.Inspect(var id) -> next.add(then -> inspected(from, id));
       case Message.Inspected(var id, var answer) -> observer.answered(from, id, answer);
     }
+  }
+
+  /** A comparer is the user's code, and may take its time: then the sender's others do not wait. */
+  private void install(List<Message.Update> results, Tasks next, Tasks.Task install) {
+    if (caches.compares(results)) {
+      next.add(install);
+    } else {
+      install.run(next);
+    }
+  }
+
+  private void pushed(NodeId from, long batch, List<Message.Update> updates, Tasks next) {
+    caches.install(from, updates, next);
+    // What it lets run is waiting before it is acknowledged.
+    workers.fork(next);
+    backlog.acknowledge(() -> peers.send(from, new Message.PushAck(batch)));
   }
 
   private void inspected(NodeId from, long question) {

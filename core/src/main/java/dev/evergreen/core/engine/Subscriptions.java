@@ -12,6 +12,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscription;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Retries;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
@@ -59,7 +60,7 @@ final class Subscriptions implements Caches.Lines {
   private final Outboxes outboxes;
   private final Activations activations;
   private final AtomicLong requests = new AtomicLong();
-  private final Retries retries;
+  private final Retries<Cache> retries;
 
   /** What was asked and not answered yet, the oldest first. */
   @GuardedBy("open")
@@ -77,7 +78,9 @@ final class Subscriptions implements Caches.Lines {
     this.caches = parts.caches();
     this.outboxes = parts.outboxes();
     this.activations = activations;
-    this.retries = new Retries(workers, base.settings().renewEvery(), this::subscribeAgain);
+    this.retries =
+        new Retries<>(
+            workers, base.settings().renewEvery(), Cache::failedAttempt, this::subscribeAgain);
   }
 
   /** Subscribes a new cache; does not wait for the answer. */
@@ -357,7 +360,7 @@ final class Subscriptions implements Caches.Lines {
 
   /** Does not let caches wait any longer whose publishers are found. */
   void retryNow(Predicate<GrainId> found) {
-    retries.now(found);
+    retries.now(cache -> found.test(cache.key().grain()));
   }
 
   // Renewal

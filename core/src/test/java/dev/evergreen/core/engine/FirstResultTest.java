@@ -232,6 +232,40 @@ class FirstResultTest {
     assertFalse(cache.inDoubt());
   }
 
+  /** As where the stack ends that a recursion without an end has used up. */
+  @Test
+  void whatCouldNotBeAskedForIsAskedForByWhoReadsItNext() {
+    var a = start();
+    var fails = new AtomicBoolean(true);
+    var asks = a.subscriptions;
+    a.caches.connect(
+        new Caches.Lines() {
+          @Override
+          public void begin(Cache cache) {
+            if (fails.getAndSet(false)) {
+              throw new StackOverflowError("says the test");
+            }
+            asks.begin(cache);
+          }
+
+          @Override
+          public void askAgain(Cache cache) {
+            asks.askAgain(cache);
+          }
+
+          @Override
+          public void end(List<Cache> caches) {
+            asks.end(caches);
+          }
+        });
+    var key = WiredNodes.key(a, Cell.class, "c", "text()");
+    assertThrows(StackOverflowError.class, () -> a.caches.retain(key, WiredNodes.NOBODY));
+    assertEquals(0, a.caches.size());
+    try (var computation = a.reactive(cell(a, "c")::text)) {
+      assertEquals("", computation.tracker().next(TestGrains.SOON));
+    }
+  }
+
   /** A grain that the other node knows and does not host. */
   interface Elsewhere extends Grain {
     @ReadOnly

@@ -443,7 +443,8 @@ class InterleavingTest {
     var answer = new Outcome.Returned("x");
     var reader = ((LiveComputation<Integer>) a.reactive(() -> 1)).root();
     var edge = Objects.requireNonNull(cache.retain(reader));
-    cache.install(new Cache.Update(0, new Message.Version(1, 1), answer, 1, false, false, null));
+    var version = new Message.Version(1, 1);
+    cache.install(new Cache.Update(cache.wish(B), version, answer, 1, false, false, null));
     assertEquals(
         answer, cache.goOnWithout(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
     assertFalse(edge.inDoubt());

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.work.Retries;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,10 +27,11 @@ class RetriesTest {
   private Cache cache;
   private Runnable whileAsking = () -> {};
 
-  private final Retries retries =
-      new Retries(
+  private final Retries<Cache> retries =
+      new Retries<>(
           clock.workers(),
           Duration.ofSeconds(30),
+          Cache::failedAttempt,
           (caches, next) -> caches.forEach(this::askInVain));
 
   @BeforeEach
@@ -66,14 +68,14 @@ class RetriesTest {
   @Test
   void whatIsFoundEndsTheWaiting() {
     becomePatient();
-    retries.now(grain -> true);
+    retries.now(all -> true);
     assertEquals(List.of(clock.nanos()), asked);
   }
 
   @Test
   void whatIsFoundElsewhereDoesNot() {
     becomePatient();
-    retries.now(grain -> false);
+    retries.now(all -> false);
     assertEquals(List.of(), asked);
   }
 
@@ -84,9 +86,9 @@ class RetriesTest {
     whileAsking =
         () -> {
           whileAsking = () -> {};
-          retries.now(grain -> true);
+          retries.now(all -> true);
         };
-    retries.now(grain -> true);
+    retries.now(all -> true);
     clock.passTo(clock.nanos() + 20 * MILLI);
     assertEquals(2, asked.size());
     clock.passTo(clock.nanos() + 2_000 * MILLI);

@@ -48,6 +48,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
@@ -289,6 +290,42 @@ class WakeUpTest {
       var sweeping = new Aside(a::sweep);
       sweeper.set(sweeping);
       sweeping.awaitEnd();
+    }
+  }
+
+  /** Else what is idle would not be closed until all its circles were asked about in vain. */
+  @Test
+  void whoDoesNotAnswerHoldsUpASweepOnceHoweverManyCirclesItIsIn() {
+    var first = WiredNodes.id("a");
+    var second = WiredNodes.id("b");
+    var asked = new AtomicInteger();
+    try (var wired = new WiredNodes(second)) {
+      wired.hosts = grain -> grain.key().startsWith("a") ? first : second;
+      var types = GrainTypes.create().add(Link.class, LinkGrain::new);
+      var settings =
+          PATIENT
+              .withCycleSuspicion(Duration.ofMillis(20))
+              .withPushRetryAfter(Duration.ofMillis(100));
+      var node = wired.start(first, settings, types);
+      wired.start(second, settings, types);
+      for (var circle : List.of("1", "2", "3")) {
+        node.grains().get(Link.class, "a" + circle).pointTo("b" + circle);
+        node.grains().get(Link.class, "b" + circle).pointTo("a" + circle);
+        try (var member =
+            node.reactive(() -> node.grains().get(Link.class, "a" + circle).length())) {
+          assertThrows(CycleException.class, () -> member.tracker().next(SOON));
+        }
+      }
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Probe) {
+              asked.incrementAndGet();
+            } else {
+              wired.deliver(from, to, message);
+            }
+          };
+      node.sweep();
+      assertEquals(1, asked.get());
     }
   }
 
@@ -1121,6 +1158,48 @@ class WakeUpTest {
         busy.awaitEnd();
       }
     }
+  }
+
+  /** It is the application's, and may take long; what else comes from there must not wait. */
+  @Test
+  void nothingIsComparedByWhoDeliversMessages() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var delivering = ConcurrentHashMap.<Thread>newKeySet();
+    var comparing = ConcurrentHashMap.<Thread>newKeySet();
+    try (var wired = new WiredNodes(far)) {
+      wired.wire =
+          (from, to, message) -> {
+            delivering.add(Thread.currentThread());
+            wired.deliver(from, to, message);
+            delivering.remove(Thread.currentThread());
+          };
+      var types = GrainTypes.create().add(Hop.class, HopGrain::new);
+      var node = wired.start(near, PATIENT, types);
+      var host = wired.start(far, PATIENT, types);
+      try (var computation = node.reactive(node.grains().get(Hop.class, "t")::end)) {
+        assertEquals("end", computation.tracker().next(SOON));
+        comparedBy(delivering, comparing);
+        point(host, "t", "x");
+        var key = WiredNodes.key(node, Hop.class, "t", "end()");
+        var read = Objects.requireNonNull(node.caches.get(key));
+        WiredNodes.await("that it is deeper", () -> read.depth() == 2);
+        assertEquals(Set.of(), comparing);
+      } finally {
+        Compared.BEFORE.set(() -> {});
+      }
+    }
+  }
+
+  /** Adds those of the threads that compare from now on. */
+  private static void comparedBy(Set<Thread> threads, Set<Thread> comparing) {
+    Compared.BEFORE.set(
+        () -> {
+          if (threads.contains(Thread.currentThread())) {
+            comparing.add(Thread.currentThread());
+          }
+          comparedBy(threads, comparing);
+        });
   }
 
   private static int depth(NodeRuntime node, String hop) {
