@@ -48,8 +48,8 @@ final class CircleCollector {
   private final Map<Long, Question> open = new ConcurrentHashMap<>();
 
   /**
-   * Who has not answered in this sweep, and is not asked again in it: else each of its circles would
-   * hold it up. Touched by who sweeps.
+   * Who has not answered in this sweep, and is not asked again in it: else each of its circles
+   * would hold it up. Touched by who sweeps.
    */
   private final Set<NodeId> silent = new HashSet<>();
 
@@ -163,8 +163,7 @@ final class CircleCollector {
     try {
       boolean answered =
           base.peers().send(to, new Message.Probe(id, keys))
-              && workers.await(
-                  () -> question.answer != null, workers.nanos() + patience, false);
+              && workers.await(() -> question.answer != null, workers.nanos() + patience, false);
       if (!answered) {
         silent.add(to);
       }

@@ -44,6 +44,7 @@ import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
@@ -561,7 +562,7 @@ class HardComputationsTest {
 
   // Publishers
 
-  private static final class Collector implements Flow.Subscriber<Result<String>> {
+  private static class Collector implements Flow.Subscriber<Result<String>> {
     final CountDownLatch ended = new CountDownLatch(1);
     final List<String> events = new ArrayList<>(); // guarded by itself
     volatile Flow.@Nullable Subscription subscription;
@@ -655,6 +656,30 @@ class HardComputationsTest {
     late.ended.await();
     assertEquals(List.of("complete"), late.events());
     assertThrows(NullPointerException.class, () -> computation.publisher().subscribe(null));
+  }
+
+  /** Else it would look without a pause until somebody asks for more. */
+  @Test
+  void aSubscribersThreadThatIsInterruptedWaitsOn() {
+    var threads = new CopyOnWriteArrayList<Thread>();
+    try (var computation = node.reactive(cell("a")::text)) {
+      var collector =
+          new Collector() {
+            @Override
+            public void onNext(Result<String> result) {
+              threads.add(Thread.currentThread());
+              super.onNext(result);
+            }
+          };
+      computation.publisher().subscribe(collector);
+      collector.request(1);
+      WiredNodes.await("the first", () -> threads.size() == 1);
+      threads.getFirst().interrupt();
+      WiredNodes.await("that it waits", () -> !threads.getFirst().isInterrupted());
+      cell("a").set("more");
+      collector.request(1);
+      WiredNodes.await("the next", () -> collector.events().contains("more"));
+    }
   }
 
   @Test

@@ -34,6 +34,7 @@ import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.work.Tasks;
@@ -928,11 +929,16 @@ class WakeUpTest {
       try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
         var texts = computation.tracker();
         assertTrue(texts.poll(Duration.ofMillis(1)).isEmpty());
+        WiredNodes.await("its wish", () -> asked(node, WiredNodes.id("c")));
         push.deliver();
         assertEquals("last", texts.next(SOON));
         assertEquals(Freshness.IN_DOUBT, texts.freshness());
       }
     }
+  }
+
+  private static boolean asked(NodeRuntime node, NodeId where) {
+    return node.caches.all().stream().anyMatch(cache -> where.equals(cache.publisher()));
   }
 
   /** To a node that gives no answer. */
@@ -1187,6 +1193,70 @@ class WakeUpTest {
         assertEquals(Set.of(), comparing);
       } finally {
         Compared.BEFORE.set(() -> {});
+      }
+    }
+  }
+
+  /** Whoever makes it is interrupted. */
+  record Rude(String text) {
+    Rude {
+      if (text.equals("rude")) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  interface Speaker extends Grain {
+    @ReadOnly
+    Rude word();
+
+    void say(String text);
+  }
+
+  private static Speaker speaker(GrainContext<String> context) {
+    var said = context.state(String.class, "");
+    return new Speaker() {
+      @Override
+      public Rude word() {
+        return new Rude(said.get());
+      }
+
+      @Override
+      public void say(String text) {
+        said.set(text);
+      }
+    };
+  }
+
+  /** The JDK would close the connection that it reads. */
+  @Test
+  void whoDeliversMessagesIsNotInterruptedByWhatIsInThem() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var interrupted = new CompletableFuture<Boolean>();
+    try (var wired = new WiredNodes(far)) {
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Push) {
+              Thread.startVirtualThread(
+                  () -> {
+                    wired.deliver(from, to, message);
+                    interrupted.complete(Thread.currentThread().isInterrupted());
+                  });
+            } else {
+              wired.deliver(from, to, message);
+            }
+          };
+      var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
+      var node = wired.start(near, PATIENT, types);
+      wired.start(far, PATIENT, types);
+      var speaker = node.grains().get(Speaker.class, "s");
+      try (var computation = node.reactive(() -> speaker.word().text())) {
+        var words = computation.tracker();
+        assertEquals("", words.next(SOON));
+        speaker.say("rude");
+        assertEquals("rude", words.next(SOON));
+        assertFalse(interrupted.orTimeout(20, TimeUnit.SECONDS).join());
       }
     }
   }

@@ -26,10 +26,9 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
   private final AtomicBoolean ticking = new AtomicBoolean();
   private volatile boolean closed;
 
-  private RealTime() {
-    timers =
-        new ScheduledThreadPoolExecutor(
-            1, Thread.ofPlatform().name("evergreen-timer").daemon().factory());
+  /** By other timers. */
+  RealTime(ScheduledThreadPoolExecutor timers) {
+    this.timers = timers;
     timers.setRemoveOnCancelPolicy(true);
     timers.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     timers.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
@@ -38,7 +37,9 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
 
   /** Starts a timer thread. */
   public static RealTime create() {
-    return new RealTime();
+    return new RealTime(
+        new ScheduledThreadPoolExecutor(
+            1, Thread.ofPlatform().name("evergreen-timer").daemon().factory()));
   }
 
   @Override

@@ -1,14 +1,18 @@
 package dev.evergreen.core.spi;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.junit.jupiter.api.Test;
@@ -64,6 +68,38 @@ class RealTimeTest {
             });
     if (isCancelled(i)) {
       timer.cancel();
+    }
+  }
+
+  /** As for want of memory. */
+  @Test
+  void longWaitsEndThoughATimerWasRefused() throws InterruptedException {
+    var refuses = new AtomicBoolean(true);
+    var timers =
+        new ScheduledThreadPoolExecutor(1) {
+          @Override
+          public ScheduledFuture<?> schedule(Runnable task, long delay, TimeUnit unit) {
+            if (refuses.getAndSet(false)) {
+              throw new OutOfMemoryError("says the test");
+            }
+            return super.schedule(task, delay, unit);
+          }
+        };
+    try (var time = new RealTime(timers)) {
+      long wait = TimeUnit.SECONDS.toNanos(1);
+      var refused = new CountDownLatch(1);
+      var waiting =
+          time.start(
+              () -> {
+                assertThrows(OutOfMemoryError.class, () -> time.parkNanos(wait));
+                refused.countDown();
+                long end = time.nanos() + wait;
+                for (long left = wait; left > 0; left = end - time.nanos()) {
+                  time.parkNanos(Math.max(wait, left));
+                }
+              });
+      assertTrue(refused.await(SOON_SECONDS, TimeUnit.SECONDS));
+      assertTrue(waiting.join(Duration.ofSeconds(SOON_SECONDS)), "the wait has no end");
     }
   }
 
