@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * a result of another epoch      unchanged: asks again               unchanged
  * the runtime's failure,         Failed, unless Held                 FAILING
  *   as answer to the wish
- * the publisher answers          unchanged                           SILENT to HEARD, if Held and
- *                                                                      the wish is late enough
+ * the publisher answers          unchanged                           HEARD, if Held and the wish is
+ *                                                                      late enough
  * the publisher is gone, silent  unchanged                           HEARD to SILENT
  * the end of its grace           unchanged, takes no more            CLOSED, for ever
  * </pre>
@@ -274,6 +274,10 @@ final class Cache {
   @GuardedBy("this")
   private long lateEnough;
 
+  /** The last one that was answered by a failure: that it was answered is no progress. */
+  @GuardedBy("this")
+  private long failedWish;
+
   @GuardedBy("this")
   private @Nullable NodeId publisher;
 
@@ -504,11 +508,17 @@ final class Cache {
    * nothing yet waits for the result all the same.
    */
   synchronized boolean heard(long wish) {
-    if (wish < lateEnough || closed() || standing.line == Line.FAILING) {
+    if (wish < lateEnough || wish <= failedWish || closed()) {
       return false;
     }
     attempts = 0;
-    return standing.content instanceof Content.Held && becomes(Line.HEARD);
+    if (!(standing.content instanceof Content.Held)) {
+      return false;
+    }
+    if (standing.line != Line.HEARD) {
+      waiters.wake(keeper.workers()); // who waits for that alone
+    }
+    return becomes(Line.HEARD);
   }
 
   /**
@@ -585,11 +595,12 @@ final class Cache {
     var before = standing;
     var known = before.content.outcome();
     var outcome = same && known != null ? known : update.outcome();
+    boolean isHeard = update.generation() >= lateEnough;
     standing =
         new Standing(
             new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
-            update.generation() < lateEnough ? before.line() : Line.HEARD);
-    attempts = 0;
+            isHeard ? Line.HEARD : before.line());
+    attempts = isHeard ? 0 : attempts;
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }
 
@@ -598,6 +609,7 @@ final class Cache {
     if (closed() || update.generation() != generation) {
       return Installed.NOTHING;
     }
+    failedWish = update.generation();
     var before = standing;
     if (before.content instanceof Content.Held held) {
       standing = before.with(Line.FAILING);

@@ -39,8 +39,12 @@ final class Subscriptions implements Caches.Lines {
   /** With so many requests open, further ones do not wait for results: pushes come in batches. */
   private static final int MAX_WAITING = 2_000;
 
-  /** A cache, and its wish that is sent. */
-  private record Wish(Cache cache, long generation) {
+  /**
+   * A cache, and its wish that is sent.
+   *
+   * @param hasResult whether it had a result that the publisher may say still to be the present one
+   */
+  private record Wish(Cache cache, long generation, boolean hasResult) {
     boolean isLatest() {
       return cache.generation() == generation;
     }
@@ -145,7 +149,7 @@ final class Subscriptions implements Caches.Lines {
     } catch (RuntimeException | Error e) {
       // Who reads it waits, and others ask at the same time.
       Failures.log("asking for " + cache.key(), e);
-      retries.later(cache, finds);
+      silent(cache, finds);
     }
     return null;
   }
@@ -164,7 +168,7 @@ final class Subscriptions implements Caches.Lines {
                 new Follower(base.peers().self(), null, generation, cache.version(), 0),
                 next);
     switch (subscribed) {
-      case NOT_HERE, NOWHERE -> retries.later(cache, finds);
+      case NOT_HERE, NOWHERE -> silent(cache, finds);
       case CURRENT -> caches.heard(cache, generation);
       case OWED -> {} // what is known is doubted until that comes
     }
@@ -192,8 +196,9 @@ final class Subscriptions implements Caches.Lines {
     for (var cache : caches) {
       long generation = cache.wish(to);
       if (generation != 0) {
-        wishes.add(new Wish(cache, generation));
-        subscriptions.add(new Subscription(cache.key().wire(), generation, cache.version()));
+        var have = cache.version();
+        wishes.add(new Wish(cache, generation, have != null));
+        subscriptions.add(new Subscription(cache.key().wire(), generation, have));
       }
     }
     if (subscriptions.isEmpty()) {
@@ -329,7 +334,7 @@ final class Subscriptions implements Caches.Lines {
           base.placement().notThere(cache.key().grain(), from);
         }
         silent(cache, request.finds());
-      } else if (!owed.contains(name)) {
+      } else if (wish.hasResult() && !owed.contains(name)) {
         caches.heard(cache, wish.generation());
       }
     }

@@ -219,17 +219,36 @@ class FirstResultTest {
     cache.heard(cache.generation());
     assertEquals(1, cache.failedAttempt());
     assertTrue(cache.inDoubt());
+    install(cache, 1);
+    assertEquals(0, cache.failedAttempt());
+    assertFalse(cache.inDoubt());
+  }
+
+  /** Its activation lives on, where somebody else was asked meanwhile. */
+  @Test
+  void aPublisherThatHasTheSameResultAfterAFailureEndsTheDoubt() {
+    var a = start();
+    var cache = new Cache(a.caches, WiredNodes.key(a, Cell.class, "c", "text()"));
+    cache.wish(B);
+    install(cache, 1);
+    long failed = cache.wish(B);
+    cache.install(Cache.Update.provisional(failed, new Outcome.NotStarted("not now", true)));
+    assertFalse(cache.heard(failed));
+    assertTrue(cache.inDoubt());
+    assertTrue(cache.heard(cache.wish(B)));
+    assertFalse(cache.inDoubt());
+  }
+
+  private static void install(Cache cache, long sequence) {
     cache.install(
         new Cache.Update(
             cache.generation(),
-            new Message.Version(1, 1),
+            new Message.Version(1, sequence),
             new Outcome.Returned(""),
             0,
             false,
             false,
             null));
-    assertEquals(0, cache.failedAttempt());
-    assertFalse(cache.inDoubt());
   }
 
   /** As where the stack ends that a recursion without an end has used up. */

@@ -609,6 +609,28 @@ class WakeUpTest {
     }
   }
 
+  /** Whoever searches for circles waits for lists that are heard of. */
+  @Test
+  void whoWaitsUntilAPublisherIsHeardOfIsWokenByItsAnswer() throws Exception {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT);
+      var workers = started.caches.workers();
+      var cache = new Cache(started.caches, WiredNodes.key(started, Cell.class, "c", "text()"));
+      var result = new Outcome.Returned("x");
+      cache.install(new Cache.Update(0, new Message.Version(1, 1), result, 1, false, false, null));
+      var waiting =
+          new Aside(
+              () -> {
+                cache.addWaiter(Thread.currentThread());
+                workers.await(() -> !cache.isSilent(), workers.never(), false);
+              });
+      waiting.awaitParked();
+      assertTrue(cache.heard(cache.wish(self)));
+      waiting.awaitEnd();
+    }
+  }
+
   /** What was taken for a circle that nobody reads has got a reader. */
   @Test
   void aSummaryThatHasLostACacheAndIsStillThereRunsAgain() {
@@ -932,6 +954,44 @@ class WakeUpTest {
         WiredNodes.await("its wish", () -> asked(node, WiredNodes.id("c")));
         push.deliver();
         assertEquals("last", texts.next(SOON));
+        assertEquals(Freshness.IN_DOUBT, texts.freshness());
+      }
+    }
+  }
+
+  /** It had nothing when it asked: that it is subscribed says nothing of what came meanwhile. */
+  @Test
+  void anAnswerEndsNoDoubtOfAResultThatItDoesNotKnow() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var now = WiredNodes.id("c");
+    var question = new CompletableFuture<Message.Subscribe>();
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT.withCacheGrace(Duration.ofMillis(1)));
+      var host = wired.start(far, PATIENT);
+      var former = node.reactive(node.grains().get(Cell.class, "c")::text);
+      assertEquals("", former.tracker().next(SOON));
+      var push = new HeldPush(wired);
+      host.grains().get(Cell.class, "c").set("last");
+      push.awaitSent();
+      former.close();
+      WiredNodes.await("the end of its cache", () -> node.caches.size() == 0);
+      moveAway(wired, host, push);
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Subscribe asked && !asked.waits()) {
+              question.complete(asked);
+            }
+          };
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertTrue(texts.poll(Duration.ofMillis(1)).isEmpty());
+        WiredNodes.await("its wish", () -> asked(node, now));
+        node.linkBroken(now);
+        long asked = question.orTimeout(20, TimeUnit.SECONDS).join().request();
+        push.deliver();
+        assertEquals("last", texts.next(SOON));
+        node.receive(now, new Message.SubscribeAnswer(asked, List.of(), List.of(), List.of(), 0));
         assertEquals(Freshness.IN_DOUBT, texts.freshness());
       }
     }

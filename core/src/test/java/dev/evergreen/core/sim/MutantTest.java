@@ -215,7 +215,7 @@ final class MutantTest {
                 new Mutant.Says(
                     "engine.Cache",
                     "wentOn || (outcome != null && Cache.this.inDoubt())",
-                    "standing.line != Line.HEARD"),
+                    "present() != null && standing.line != Line.HEARD"),
                 "an impatient reader shows something else"),
             // The members of a circle kept each other in doubt.
             new Fault(
