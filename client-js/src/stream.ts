@@ -184,6 +184,7 @@ export class StreamTransport implements Transport {
   private deliver(shared: Shared, message: Exclude<ServerMessage, { type: "hello" | "heartbeat" | "bye" }>): void {
     if (message.type === "end" && message.error.type === TOO_MANY) {
       this.tellTooMany(shared); // It stays wanted: another that leaves makes room.
+      this.asked = this.asked.filter((one) => one !== shared);
       return;
     }
     if (message.type === "end") {

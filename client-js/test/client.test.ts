@@ -836,6 +836,18 @@ describe("where no WebSocket gets through", () => {
     c?.stop();
   });
 
+  it("what nobody uses any more makes room in a stream for what the server refused", async () => {
+    const streams = streaming({ maxSubscriptions: 2 });
+    const blocked = client({ transport: "sse", keepFor: 60_000 });
+    const [a, , c] = ["a", "b", "c"].map((view) => watch(blocked.live(view, {})));
+    await vi.waitFor(() => expect(streams[0]?.asked.map(({ view }) => view)).toEqual(["a", "b", "c"]));
+    const refused = streams[0]?.asked.at(-1)?.id ?? 0;
+    streams[0]?.say({ type: "end", id: refused, error: { type: "too-many-subscriptions", message: "Too many." } });
+    await c?.until((s) => s.error !== undefined);
+    a?.stop();
+    await vi.waitFor(() => expect(streams.at(-1)?.asked.map(({ view }) => view)).toEqual(["b", "c"]));
+  });
+
   it("a stream is asked for no later because more is wanted meanwhile", async () => {
     const done: string[] = [];
     const blocked = client({

@@ -2,6 +2,7 @@ package dev.evergreen.fibers;
 
 import java.time.Duration;
 import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -102,6 +103,8 @@ public final class SlowPeers {
    * @param most how many at most, those included that have not let go since an earlier call
    * @param bytesPerSecond {@link Long#MAX_VALUE} for as fast as can be
    * @return how many these were, those of an earlier call included
+   * @throws IllegalStateException if some could not be closed; as many others were, if there are,
+   *     and they are tried again with the next call
    */
   public int hangUp(int most, Duration grace, long bytesPerSecond) {
     return hangUp(most, grace, bytesPerSecond, System.nanoTime());
@@ -118,10 +121,27 @@ public final class SlowPeers {
             .map(hold -> hold.look(now))
             .filter(look -> look.isLate(grace, bytesPerSecond))
             .sorted(SLOWEST_FIRST)
-            .limit(most - hungUp)
             .toList();
-    slowest.forEach(look -> look.hold.hangUp());
-    return hungUp + slowest.size();
+    return hangUp(slowest, hungUp, most);
+  }
+
+  private static int hangUp(List<Look> slowest, int gone, int most) {
+    @Nullable Throwable failure = null;
+    for (var look : slowest) {
+      if (gone == most) {
+        break;
+      }
+      try {
+        look.hold.hangUp();
+        gone++;
+      } catch (RuntimeException | Error e) {
+        failure = e; // the others are not spared for that
+      }
+    }
+    if (failure != null) {
+      throw new IllegalStateException("a slow peer could not be hung up on", failure);
+    }
+    return gone;
   }
 
   /** A hold at a moment. */
@@ -167,8 +187,13 @@ public final class SlowPeers {
 
     private void hangUp() {
       hungUp = true;
+      try {
+        letGo.run();
+      } catch (RuntimeException | Error e) {
+        hungUp = false;
+        throw e;
+      }
       SlowPeers.this.hungUp.increment();
-      letGo.run();
     }
 
     /** Another one, if there is one, ends with this. */

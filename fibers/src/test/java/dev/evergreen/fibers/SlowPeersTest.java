@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -154,6 +155,36 @@ class SlowPeersTest {
     assertEquals(6, peers.hangUp(6, Duration.ofSeconds(5), 1000, now));
     assertEquals(List.of(0, 3, 6, 9, 12, 15), gone);
     holds.forEach(SlowPeers.Hold::close);
+  }
+
+  /** As for want of memory. */
+  @Test
+  void whoCannotBeHungUpOnSparesNobodyAndIsTriedAgain() {
+    var peers = new SlowPeers();
+    var gone = new ArrayList<String>();
+    var fails = new AtomicBoolean(true);
+    Runnable failing =
+        () -> {
+          if (fails.getAndSet(false)) {
+            throw new OutOfMemoryError("says the test");
+          }
+          gone.add("slowest");
+        };
+    var slowest = new Pace(TimeUnit.SECONDS.toNanos(100), 0);
+    var other = new Pace(TimeUnit.SECONDS.toNanos(100), 0);
+    long now = TimeUnit.SECONDS.toNanos(50);
+    try (var _ = peers.hold(slowest, failing)) {
+      var second = peers.hold(other, () -> gone.add("other"));
+      slowest.waits(TimeUnit.SECONDS.toNanos(1));
+      other.waits(TimeUnit.SECONDS.toNanos(2));
+      assertThrows(
+          IllegalStateException.class, () -> peers.hangUp(1, Duration.ofSeconds(5), 1000, now));
+      assertEquals(List.of("other"), gone);
+      assertEquals(1, peers.hangUp(1, Duration.ofSeconds(5), 1000, now), "it is not gone yet");
+      second.close();
+      assertEquals(1, peers.hangUp(1, Duration.ofSeconds(5), 1000, now));
+      assertEquals(List.of("other", "slowest"), gone);
+    }
   }
 
   @ParameterizedTest

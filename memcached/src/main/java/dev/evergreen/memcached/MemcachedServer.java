@@ -98,6 +98,9 @@ public final class MemcachedServer implements AutoCloseable {
   /** For so many clients that do not take their replies there is half of the memory for buffers. */
   private final int mostBlocked;
 
+  /** How many buffers a client takes that does not take its reply. */
+  private final int buffersOfBlocked;
+
   /** Three quarters of that memory. */
   private final int mostBuffers;
 
@@ -119,7 +122,8 @@ public final class MemcachedServer implements AutoCloseable {
     authentication = new Authentication(settings.authFile);
     tls = settings.tls == null ? null : read(settings.tls);
     mostBuffers = Buffers.capacity() / 4 * 3;
-    mostBlocked = Math.max(1, Buffers.capacity() / 2 / (tls == null ? BUFFERS : TLS_BUFFERS));
+    buffersOfBlocked = tls == null ? BUFFERS : TLS_BUFFERS;
+    mostBlocked = Math.max(1, Buffers.capacity() / 2 / buffersOfBlocked);
     details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
@@ -343,10 +347,12 @@ public final class MemcachedServer implements AutoCloseable {
   /**
    * All others wait, so that now nobody is good enough. Who has passed the gate keeps his buffers
    * for a grace at most, or for the time of a long reply; then he has taken what they hold and
-   * comes to the gate himself, or he is closed.
+   * comes to the gate himself, or he is closed. As many go at a time as make room for many others:
+   * else those that wait at the gate and will not read either would take it all.
    */
   private void endCrowd() {
-    int over = Math.max(1, blockedWriters.count() - mostBlocked);
+    int most = Math.max(1, blockedWriters.count() - mostBlocked / 4);
+    int over = Math.clamp((Buffers.count() - mostBuffers / 6 * 5) / buffersOfBlocked, 1, most);
     int gone = blockedWriters.hangUp(over, settings.grace, Long.MAX_VALUE);
     if (gone < over) {
       longReplies.hangUp(over - gone, graceOfWriters(), Long.MAX_VALUE);

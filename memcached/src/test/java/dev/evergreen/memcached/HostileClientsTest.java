@@ -391,9 +391,11 @@ class HostileClientsTest {
         TestServer.settings(Mode.PROCESSORS)
             .withWriteTimeout(Duration.ofMillis(1))
             .withLeastRate(1);
+    var failed = new CountDownLatch(1);
     var hungUp = new CountDownLatch(1);
     Runnable failing =
         () -> {
+          failed.countDown();
           throw new OutOfMemoryError("no memory to hang up, says the test");
         };
     try (var server = TestServer.start(settings)) {
@@ -401,7 +403,7 @@ class HostileClientsTest {
       var first = new Pace();
       first.waits();
       try (var _ = peers.hold(first, failing)) {
-        await(() -> peers.hungUp() == 1);
+        await(() -> failed.getCount() == 0);
         var second = new Pace();
         second.waits();
         try (var _ = peers.hold(second, hungUp::countDown)) {
