@@ -515,10 +515,12 @@ final class Cache {
     if (!(standing.content instanceof Content.Held)) {
       return false;
     }
-    if (standing.line != Line.HEARD) {
-      waiters.wake(keeper.workers()); // who waits for that alone
+    boolean wasSilent = isSilent();
+    boolean endsDoubt = becomes(Line.HEARD);
+    if (wasSilent) {
+      waiters.wake(keeper.workers()); // who waits for that alone, and sees it by now
     }
-    return becomes(Line.HEARD);
+    return endsDoubt;
   }
 
   /**
