@@ -386,7 +386,10 @@ final class HardValuesTest {
         assertNames(
             assertThrows(GrainFailureException.class, () -> results.next(SOON)), "cannot be read");
         assertEquals(number, sizes.next(SOON));
+        // Who called makes what a reply brings.
+        Fussy.REFUSED.set(true);
         assertNames(assertThrows(GrainFailureException.class, bag::fussy), "cannot be read");
+        Fussy.REFUSED.set(false);
         b.grains().get(Bag.class, key).put(0);
         assertEquals(1, results.next(SOON));
         assertEquals(0, sizes.next(SOON));
