@@ -385,8 +385,7 @@ class InterleavingTest {
     wired.connected =
         node ->
             node.equals(A)
-                || Thread.currentThread() == test
-                || !tellers.add(Thread.currentThread());
+                || (Thread.currentThread() != test && !tellers.add(Thread.currentThread()));
     a.release(WiredNodes.everything());
     await("that it is tried again", () -> tellers.size() > 1);
     var teller = tellers.getLast();

@@ -316,6 +316,9 @@ class WakeUpTest {
             node.reactive(() -> node.grains().get(Link.class, "a" + circle).length())) {
           assertThrows(CycleException.class, () -> member.tracker().next(SOON));
         }
+        var key = WiredNodes.key(node, Link.class, "a" + circle, "length()");
+        var summary = Objects.requireNonNull(node.activations.summary(key));
+        WiredNodes.await("the circle", summary::inCircle);
       }
       wired.wire =
           (from, to, message) -> {
