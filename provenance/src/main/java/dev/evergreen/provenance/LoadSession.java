@@ -12,22 +12,15 @@ import java.sql.SQLException;
 import java.sql.Types;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.SortedSet;
-import java.util.TreeSet;
-import java.util.stream.Collectors;
-import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,11 +28,6 @@ import org.jspecify.annotations.Nullable;
  * again from it: after any failure, a new session goes on from what was committed.
  */
 final class LoadSession implements AutoCloseable {
-  private static final System.Logger LOG = System.getLogger(LoadSession.class.getName());
-
-  /** So many cells are known by heart. */
-  private static final int CELLS = 200_000;
-
   /** So many operations of a connection, which may be parts of a later one, are known by heart. */
   private static final int PARTS = 1_000;
 
@@ -53,10 +41,8 @@ final class LoadSession implements AutoCloseable {
   private final OpRows rows;
   private final Retainer retainer;
   private final RowWriter newOperations;
-  private final RowWriter newCells;
-  private final RowWriter newTouches;
-  private final RowWriter newBelow;
-  private final Map<String, PreparedStatement> statements = new LinkedHashMap<>();
+  private final Statements statements;
+  private final CellNotes notes;
   private final Map<Long, Open> open = new LinkedHashMap<>();
   private final Map<Long, Begun> begun = new HashMap<>();
 
@@ -72,16 +58,6 @@ final class LoadSession implements AutoCloseable {
   /** What was replied to behind some of these. */
   private final List<Heard> heard = new ArrayList<>();
 
-  private final Set<String> complained = new HashSet<>();
-  private final Map<Bytes, Long> cells =
-      new LinkedHashMap<>(16, 0.75f, true) {
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Bytes, Long> eldest) {
-          return size() > CELLS;
-        }
-      };
-  private final List<Noted> noted = new ArrayList<>();
-  private final List<Noted> removed = new ArrayList<>();
   private long lastEpoch;
 
   /** What became of requests that had no room on record. */
@@ -90,7 +66,6 @@ final class LoadSession implements AutoCloseable {
   /** The row of the last gap where some had none. */
   private long droppedAt;
 
-  private long nextCell;
   private long seq;
   private long at;
   private SpoolReader.Position position;
@@ -104,30 +79,6 @@ final class LoadSession implements AutoCloseable {
       long sent,
       Payload request,
       boolean stored) {}
-
-  /** That an operation could have written a cell, or one below it. */
-  private record Noted(Bytes path, long seq, int kind, int effect) {
-    Link link(long cell) {
-      return new Link(cell, seq, kind, effect);
-    }
-  }
-
-  /** The kind of those that could have written something below the cell only. */
-  private static final int BELOW = 0;
-
-  /** The same, as a row. */
-  private record Link(long cell, long seq, int kind, int effect) implements Comparable<Link> {
-    long stretch() {
-      return TraceDatabase.stretch(seq);
-    }
-
-    @Override
-    public int compareTo(Link other) {
-      int order = Long.compare(stretch(), other.stretch());
-      order = order != 0 ? order : Long.compare(cell, other.cell);
-      return order != 0 ? order : Long.compare(seq, other.seq);
-    }
-  }
 
   /** Of some operations, none is older and none is newer than these. */
   private record Silent(long first, long last) {
@@ -166,11 +117,10 @@ final class LoadSession implements AutoCloseable {
     this.connection = connection;
     this.redactor = redactor;
     this.rows = new OpRows(connection);
-    this.retainer = new Retainer(this, rows, () -> database.size(connection));
+    this.statements = new Statements(connection);
+    this.notes = new CellNotes(database, connection, statements, rows);
+    this.retainer = new Retainer(statements, notes, rows, () -> database.size(connection));
     newOperations = database.rows(connection, "op", 16);
-    newCells = database.rows(connection, "cell", 2);
-    newTouches = database.rows(connection, "op_cell", 5);
-    newBelow = database.rows(connection, "op_below", 3);
     take(spool);
     try (var statement = connection.createStatement()) {
       try (var found = statement.executeQuery("select segment, place, seq, at from trace")) {
@@ -191,10 +141,6 @@ final class LoadSession implements AutoCloseable {
           droppedAt = found.getLong(1);
           dropped = Dropped.of(found.getString(2));
         }
-      }
-      try (var found = statement.executeQuery("select coalesce(max(id), 0) + 1 from cell")) {
-        found.next();
-        nextCell = found.getLong(1);
       }
       try (var found = statement.executeQuery("select id, epoch from lane where until is null")) {
         while (found.next()) {
@@ -267,13 +213,13 @@ final class LoadSession implements AutoCloseable {
   private void noteHiding() throws SQLException {
     @Nullable String before = null;
     try (var found =
-        statement("select rules from hiding order by seq desc limit 1").executeQuery()) {
+        statements.of("select rules from hiding order by seq desc limit 1").executeQuery()) {
       before = found.next() ? found.getString(1) : null;
     }
     if (redactor.id().equals(before)) {
       return;
     }
-    update(
+    statements.update(
         "insert into hiding values (?, ?) on conflict (seq) do update set rules = excluded.rules",
         seq + 1,
         redactor.id());
@@ -305,7 +251,7 @@ final class LoadSession implements AutoCloseable {
       case CONNECT -> connect(frame.firstSubject(), texts(frame));
       case CHANGE -> change(frame.firstSubject(), texts(frame));
       case DISCONNECT -> {
-        update("update connection set until = ? where id = ?", at, frame.firstSubject());
+        statements.update("update connection set until = ? where id = ?", at, frame.firstSubject());
         parts.remove(frame.firstSubject());
       }
       case LANE -> lane(frame.firstSubject(), texts(frame));
@@ -314,10 +260,11 @@ final class LoadSession implements AutoCloseable {
       case REPLY -> reply(frame);
       case PUSH -> push(frame);
       case UNANSWERED -> unanswered(frame.about(), Unanswered.of(frame.body()[0]));
-      case PIECE -> update("insert into piece values (?, ?, ?)", frame.about(), seq, frame.body());
+      case PIECE ->
+          statements.update("insert into piece values (?, ?, ?)", frame.about(), seq, frame.body());
       case BODY_END -> bodyEnd(frame);
       case OUTSIDE ->
-          update(
+          statements.update(
               "insert into outside values (?, ?, ?, ?)",
               seq,
               frame.firstSubject() > 0 ? frame.firstSubject() : lastEpoch,
@@ -340,12 +287,13 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void gap(long where, long frames, String why) throws SQLException {
-    update("insert into gap values (?, ?, ?, ?) on conflict do nothing", where, at, frames, why);
+    statements.update(
+        "insert into gap values (?, ?, ?, ?) on conflict do nothing", where, at, frames, why);
   }
 
   /** Notes it also where something else is missing: the last of these is what is so. */
   private void noteDropped(long frames, Dropped now) throws SQLException {
-    update(
+    statements.update(
         "insert into gap values (?, ?, ?, ?) on conflict (seq)"
             + " do update set lost = gap.lost + excluded.lost, why = excluded.why",
         seq,
@@ -369,7 +317,8 @@ final class LoadSession implements AutoCloseable {
     if (dropped != now && (dropped != Dropped.STRAYED || areOver(texts[2]))) {
       noteDropped(0, now);
     }
-    update("insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
+    statements.update(
+        "insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
     lastEpoch = seq;
   }
 
@@ -383,7 +332,7 @@ final class LoadSession implements AutoCloseable {
   }
 
   private boolean isAnotherProcess(String facts) throws SQLException {
-    var select = statement("select facts from epoch where id = ?");
+    var select = statements.of("select facts from epoch where id = ?");
     select.setLong(1, lastEpoch);
     try (var found = select.executeQuery()) {
       return found.next()
@@ -392,7 +341,7 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void connect(long epoch, String[] client) throws SQLException {
-    update(
+    statements.update(
         "insert into connection values (?, ?, ?, ?, ?, ?, ?, null)",
         seq,
         epoch,
@@ -404,13 +353,13 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void change(long id, String[] client) throws SQLException {
-    update(
+    statements.update(
         "update connection set name = ?, user_name = ?, protocol = ? where id = ?",
         client[1],
         client[2],
         client[3],
         id);
-    update(
+    statements.update(
         "insert into connection_change values (?, ?, ?, ?, ?, ?)",
         seq,
         id,
@@ -423,14 +372,14 @@ final class LoadSession implements AutoCloseable {
   private void lane(long epoch, String[] texts) throws SQLException {
     long known = epoch > 0 ? epoch : lastEpoch;
     lanes.put(seq, known);
-    update("insert into lane values (?, ?, ?, ?, null)", seq, known, texts[0], at);
+    statements.update("insert into lane values (?, ?, ?, ?, null)", seq, known, texts[0], at);
   }
 
   /** There is one, though its record was dropped or lost: what is done on it overlaps others. */
   private void know(long lane) throws SQLException {
     if (!lanes.containsKey(lane) && ended(lane).isEmpty()) {
       lanes.put(lane, lastEpoch);
-      update(
+      statements.update(
           "insert into lane values (?, ?, ?, ?, null) on conflict do nothing",
           lane,
           lastEpoch,
@@ -441,7 +390,7 @@ final class LoadSession implements AutoCloseable {
 
   /** The epoch of a lane that has ended; empty of others. */
   private OptionalLong ended(long lane) throws SQLException {
-    var select = statement("select epoch from lane where id = ? and until is not null");
+    var select = statements.of("select epoch from lane where id = ? and until is not null");
     select.setLong(1, lane);
     try (var found = select.executeQuery()) {
       return found.next() ? OptionalLong.of(found.getLong(1)) : OptionalLong.empty();
@@ -449,7 +398,7 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void endLane(long id) throws SQLException {
-    update("update lane set until = ? where id = ?", at, id);
+    statements.update("update lane set until = ? where id = ?", at, id);
     for (var left : List.copyOf(open.values())) {
       if (left.lane() == id) {
         end(left.seq(), Outcome.UNKNOWN, null);
@@ -473,8 +422,8 @@ final class LoadSession implements AutoCloseable {
         forget(first);
       }
     }
-    update("update lane set until = ? where until is null", at);
-    update("update connection set until = ? where until is null", at);
+    statements.update("update lane set until = ? where until is null", at);
+    statements.update("update connection set until = ? where until is null", at);
     lanes.clear();
     parts.clear();
     hear();
@@ -545,7 +494,7 @@ final class LoadSession implements AutoCloseable {
             ? message
             : message.with(kind(lane).redactReply(message.content(), redactor));
     keepApart(clean);
-    update(
+    statements.update(
         "insert into push values (?, ?, ?, ?, ?, ?, ?)",
         number,
         lane,
@@ -564,7 +513,7 @@ final class LoadSession implements AutoCloseable {
       know(head.lane());
     }
     begun.put(seq, head);
-    update(
+    statements.update(
         "insert into begun values (?, ?, ?, ?, ?, ?)",
         seq,
         (long) head.kind().code(),
@@ -629,7 +578,7 @@ final class LoadSession implements AutoCloseable {
   private byte[] pieces(long first, long length) throws SQLException {
     flush();
     var content = new ByteArrayOutputStream();
-    var select = statement("select content from piece where first_seq = ? order by seq");
+    var select = statements.of("select content from piece where first_seq = ? order by seq");
     select.setLong(1, first);
     try (var found = select.executeQuery()) {
       while (found.next() && (length <= Spool.LARGEST_BODY || content.size() < Payload.HEAD)) {
@@ -642,8 +591,8 @@ final class LoadSession implements AutoCloseable {
   private void forget(long first) throws SQLException {
     begun.remove(first);
     unsent.remove(first);
-    update("delete from piece where first_seq = ?", first);
-    update("delete from begun where first_seq = ?", first);
+    statements.update("delete from piece where first_seq = ?", first);
+    statements.update("delete from begun where first_seq = ?", first);
   }
 
   /** The end of a request is known. */
@@ -661,13 +610,13 @@ final class LoadSession implements AutoCloseable {
             ? reply
             : reply.with(kind(request.lane()).redactReply(reply.content(), redactor));
     var operation = withParts(operation(request, outcome, clean));
-    var touches = outcome == Outcome.NOT_SENT ? Map.<Cell, Touch>of() : strongest(operation);
+    var touches = outcome == Outcome.NOT_SENT ? Map.<Cell, Touch>of() : notes.strongest(operation);
     if (request.stored()) {
       finish(request, outcome, clean);
-      retouch(withParts(operation(request, Outcome.OPEN, null)), operation, touches);
+      notes.replace(withParts(operation(request, Outcome.OPEN, null)), operation, touches);
     } else {
       insert(request, operation, outcome, clean);
-      touch(operation, touches);
+      notes.add(operation, touches);
     }
     remember(operation);
     if (outcome == Outcome.NONE_EXPECTED) {
@@ -701,7 +650,7 @@ final class LoadSession implements AutoCloseable {
     flush();
     // The first one first: what it has told of the others do not.
     for (var reply : heard) {
-      update(
+      statements.update(
           "update op set replied_seq = ?, replied = ? where lane = ? and seq < ? and "
               + TraceDatabase.SILENT,
           reply.repliedSeq(),
@@ -710,15 +659,6 @@ final class LoadSession implements AutoCloseable {
           reply.seq());
     }
     heard.clear();
-  }
-
-  /** Replaces what was noted when the reply was not known. */
-  private void retouch(Operation before, Operation operation, Map<Cell, Touch> now)
-      throws SQLException {
-    removed.addAll(notes(before, strongest(before)));
-    // An older version may have noted of them what today's specification does not say.
-    removed.addAll(notes(operation, now));
-    touch(operation, now);
   }
 
   private void insert(Open request, Operation operation, Outcome outcome, @Nullable Payload reply)
@@ -748,7 +688,7 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void finish(Open request, Outcome outcome, @Nullable Payload reply) throws SQLException {
-    var update = statement(FINISH);
+    var update = statements.of(FINISH);
     update.setInt(1, outcome.code());
     setEnd(update, 2, 4, outcome, reply);
     update.setLong(7, request.seq());
@@ -784,7 +724,7 @@ final class LoadSession implements AutoCloseable {
 
   private void keepApart(Payload payload) throws SQLException {
     if (payload.apart()) {
-      update(
+      statements.update(
           "insert into body values (?, ?) on conflict do nothing",
           payload.hash(),
           payload.content().toArray());
@@ -875,175 +815,13 @@ final class LoadSession implements AutoCloseable {
     };
   }
 
-  /** Which cells the operation could have written, and with what effect. */
-  private Map<Cell, Touch> strongest(Operation operation) throws SQLException {
-    var strongest = new LinkedHashMap<Cell, Touch>();
-    for (var touch : touches(operation)) {
-      if (touch.writes()) {
-        strongest.merge(touch.cell(), touch, LoadSession::stronger);
-      }
-    }
-    return strongest;
-  }
-
-  private void touch(Operation operation, Map<Cell, Touch> touches) throws SQLException {
-    noted.addAll(notes(operation, touches));
-  }
-
-  /**
-   * What is noted of an operation: the cells, and of those among the keys or below a key, that
-   * something there was touched. So questions about very many cells need not ask for each.
-   */
-  private List<Noted> notes(Operation operation, Map<Cell, Touch> touches) throws SQLException {
-    var notes = new ArrayList<Noted>(2 * touches.size());
-    if (touches.isEmpty()) {
-      return notes;
-    }
-    int depth = rows.kind(operation.epoch()).keys(operation.space()).path().size();
-    var above = new LinkedHashSet<Cell>();
-    for (var touch : touches.values()) {
-      var cell = touch.cell();
-      notes.add(
-          new Noted(
-              Bytes.of(cell.encoded()),
-              operation.row(),
-              touch.kind() == Touch.Kind.REPLACES ? 2 : 1,
-              code(touch.effect())));
-      for (int i = depth; i <= depth + 1 && i < cell.path().size(); i++) {
-        above.add(cell.ancestor(i));
-      }
-    }
-    for (var cell : above) {
-      notes.add(new Noted(Bytes.of(cell.encoded()), operation.row(), BELOW, 0));
-    }
-    return notes;
-  }
-
-  private static Touch stronger(Touch one, Touch two) {
-    return rank(two.effect()) > rank(one.effect()) ? two : one;
-  }
-
-  private static int rank(Touch.Effect effect) {
-    return switch (effect) {
-      case NO -> 0;
-      case UNKNOWN -> 1;
-      case YES -> 2;
-    };
-  }
-
-  private static int code(Touch.Effect effect) {
-    return switch (effect) {
-      case NO -> 0;
-      case YES -> 1;
-      case UNKNOWN -> 2;
-    };
-  }
-
-  List<Touch> touches(Operation operation) throws SQLException {
-    var kind = rows.kind(operation.epoch());
-    try {
-      return kind.touches(operation);
-    } catch (RuntimeException | StackOverflowError e) {
-      var store = kind.specification().store();
-      if (complained.add(store)) {
-        LOG.log(
-            System.Logger.Level.ERROR,
-            "The specification of %s fails; what it fails at counts as a write of unknown effect"
-                .formatted(store),
-            e);
-      }
-      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
-    }
-  }
-
-  /** The same in the order of the table, with the ids of the cells. */
-  private List<Link> links(List<Noted> notes) throws SQLException {
-    var links = new ArrayList<Link>(notes.size());
-    var others = new ArrayList<Noted>();
-    for (var note : notes) {
-      var known = cells.get(note.path());
-      if (known == null) {
-        others.add(note);
-      } else {
-        links.add(note.link(known));
-      }
-    }
-    var ids = ids(others);
-    for (var note : others) {
-      links.add(note.link(Objects.requireNonNull(ids.get(note.path()))));
-    }
-    Collections.sort(links);
-    return links;
-  }
-
-  /** The ids of the cells, which are made if need be. */
-  private Map<Bytes, Long> ids(List<Noted> notes) throws SQLException {
-    var unknown = new TreeSet<Bytes>();
-    // Apart, since new cells drive out of what is known by heart what was found there.
-    var ids = new HashMap<Bytes, Long>();
-    for (var note : notes) {
-      var id = cells.get(note.path());
-      if (id == null) {
-        unknown.add(note.path());
-      } else {
-        ids.put(note.path(), id);
-      }
-    }
-    if (!unknown.isEmpty()) {
-      ids.putAll(ids(unknown));
-    }
-    return ids;
-  }
-
-  private Map<Bytes, Long> ids(SortedSet<Bytes> unknown) throws SQLException {
-    var ids = database.cells(connection, unknown);
-    // In their order, since the index takes neighbours faster than strangers.
-    for (var path : unknown) {
-      if (!ids.containsKey(path)) {
-        newCells.add(nextCell, path.toArray());
-        ids.put(path, nextCell++);
-      }
-    }
-    newCells.flush();
-    cells.putAll(ids);
-    return ids;
-  }
-
-  private void flushTouches() throws SQLException {
-    if (!removed.isEmpty()) {
-      var touches = statement("delete from op_cell where stretch = ? and cell = ? and seq = ?");
-      var below = statement("delete from op_below where stretch = ? and cell = ? and seq = ?");
-      for (var link : links(removed)) {
-        var delete = link.kind() == BELOW ? below : touches;
-        delete.setLong(1, link.stretch());
-        delete.setLong(2, link.cell());
-        delete.setLong(3, link.seq());
-        delete.addBatch();
-      }
-      touches.executeBatch();
-      below.executeBatch();
-      removed.clear();
-    }
-    for (var link : links(noted)) {
-      if (link.kind() == BELOW) {
-        newBelow.add(link.stretch(), link.cell(), link.seq());
-      } else {
-        newTouches.add(
-            link.stretch(), link.cell(), link.seq(), (long) link.kind(), (long) link.effect());
-      }
-    }
-    newTouches.flush();
-    newBelow.flush();
-    noted.clear();
-  }
-
   /** Ends the transaction: all up to here is in the database, or after a failure nothing of it. */
   void commit(SpoolReader.Position reached) throws SQLException {
     for (var entry : new ArrayList<>(open.values())) {
       if (!entry.stored()) {
         var operation = withParts(operation(entry, Outcome.OPEN, null));
         insert(entry, operation, Outcome.OPEN, null);
-        touch(operation, strongest(operation));
+        notes.add(operation, notes.strongest(operation));
         open.put(
             entry.seq(),
             new Open(
@@ -1058,10 +836,10 @@ final class LoadSession implements AutoCloseable {
           && !parts.get(entry.connection()).isEmpty()) {
         // It may have got parts since it was stored.
         var operation = withParts(operation(entry, Outcome.OPEN, null));
-        retouch(operation, operation, strongest(operation));
+        notes.replace(operation, operation, notes.strongest(operation));
       }
     }
-    update(
+    statements.update(
         "update trace set segment = ?, place = ?, seq = ?, at = ?",
         reached.segment(),
         reached.place(),
@@ -1089,87 +867,11 @@ final class LoadSession implements AutoCloseable {
     return any;
   }
 
-  /** Takes away what was noted of operations that are removed, and cells that none touches now. */
-  void forget(List<Operation> operations) throws SQLException {
-    for (var operation : operations) {
-      removed.addAll(notes(operation, strongest(operation)));
-    }
-    var touched = ids(removed);
-    flushTouches();
-    var stretches =
-        LongStream.rangeClosed(0, TraceDatabase.stretch(seq))
-            .mapToObj(Long::toString)
-            .collect(Collectors.joining(", "));
-    var delete =
-        statement(
-            """
-            delete from cell where id = ?
-              and not exists (select 1 from op_cell t where t.stretch in (%1$s) and t.cell = ?)
-              and not exists (select 1 from op_below t where t.stretch in (%1$s) and t.cell = ?)
-            """
-                .formatted(stretches));
-    var paths = List.copyOf(touched.keySet());
-    for (var path : paths) {
-      long id = Objects.requireNonNull(touched.get(path));
-      for (int i = 1; i <= 3; i++) {
-        delete.setLong(i, id);
-      }
-      delete.addBatch();
-    }
-    var counts = delete.executeBatch();
-    for (int i = 0; i < counts.length; i++) {
-      if (counts[i] != 0) {
-        cells.remove(paths.get(i));
-      }
-    }
-  }
-
-  /** Notes that these have replaced something that is gone. */
-  void noteCovers(Collection<Folding.Cover> covers) throws SQLException {
-    var paths = covers.stream().map(cover -> Bytes.of(cover.cell().encoded())).toList();
-    var ids = database.cells(connection, new TreeSet<>(paths));
-    int next = 0;
-    for (var cover : covers) {
-      var id = ids.get(paths.get(next++));
-      if (id != null) {
-        update(
-            "update op_cell set kind = %d where stretch = ? and cell = ? and seq = ?"
-                .formatted(TraceDatabase.COVERS),
-            TraceDatabase.stretch(cover.row()),
-            id,
-            cover.row());
-      }
-    }
-  }
-
-  void update(String sql, @Nullable Object... values) throws SQLException {
-    var statement = statement(sql);
-    for (int i = 0; i < values.length; i++) {
-      switch (values[i]) {
-        case Long number -> statement.setLong(i + 1, number);
-        case String text -> statement.setString(i + 1, PostgresCopy.text(text));
-        case byte[] bytes -> statement.setBytes(i + 1, bytes);
-        case null -> statement.setNull(i + 1, Types.VARBINARY);
-        default -> throw new IllegalArgumentException(sql + " with " + values[i]);
-      }
-    }
-    statement.executeUpdate();
-  }
-
-  PreparedStatement statement(String sql) throws SQLException {
-    var known = statements.get(sql);
-    if (known == null) {
-      known = connection.prepareStatement(sql);
-      statements.put(sql, known);
-    }
-    return known;
-  }
-
   /** Writes what was collected: the operations that are new, then those that have ended. */
   private void flush() throws SQLException {
     newOperations.flush();
-    statement(FINISH).executeBatch();
-    flushTouches();
+    statements.of(FINISH).executeBatch();
+    notes.flush();
   }
 
   @Override

@@ -4,8 +4,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -17,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class ReadSession implements AutoCloseable {
   private final TraceDatabase database;
   private final Connection connection;
-  private final Map<String, PreparedStatement> statements = new HashMap<>();
+  private final Statements statements;
 
   /** How long a question may take, or zero for any time; and until when. */
   private Duration allowed = Duration.ZERO;
@@ -33,6 +31,7 @@ final class ReadSession implements AutoCloseable {
   ReadSession(TraceDatabase database, Connection connection) {
     this.database = database;
     this.connection = connection;
+    this.statements = new Statements(connection);
   }
 
   TraceDatabase database() {
@@ -152,12 +151,7 @@ final class ReadSession implements AutoCloseable {
 
   /** A statement, which is prepared once. */
   PreparedStatement statement(String sql) throws SQLException {
-    var known = statements.get(sql);
-    if (known == null) {
-      known = connection.prepareStatement(sql);
-      statements.put(sql, known);
-    }
-    return known;
+    return statements.of(sql);
   }
 
   @Override

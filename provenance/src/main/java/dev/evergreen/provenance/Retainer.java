@@ -42,7 +42,8 @@ final class Retainer {
   /** Whether an operation was sent at all, and so may have looked at something. */
   private static final String SENT = "outcome <> " + Outcome.NOT_SENT.code();
 
-  private final LoadSession session;
+  private final Statements statements;
+  private final CellNotes notes;
   private final OpRows rows;
   private final Size size;
 
@@ -71,8 +72,9 @@ final class Retainer {
       byte @Nullable [] requestHash,
       byte @Nullable [] replyHash) {}
 
-  Retainer(LoadSession session, OpRows rows, Size size) {
-    this.session = session;
+  Retainer(Statements statements, CellNotes notes, OpRows rows, Size size) {
+    this.statements = statements;
+    this.notes = notes;
     this.rows = rows;
     this.size = size;
   }
@@ -107,7 +109,7 @@ final class Retainer {
    */
   private boolean removeMessages(long sent) throws SQLException {
     long end = 0;
-    var select = session.statement("select seq, at from push order by seq limit " + MOST_MESSAGES);
+    var select = statements.of("select seq, at from push order by seq limit " + MOST_MESSAGES);
     try (var found = select.executeQuery()) {
       while (found.next() && found.getLong(2) < sent) {
         end = found.getLong(1) + 1;
@@ -131,7 +133,7 @@ final class Retainer {
    */
   private long end(long from, long sent, long excess) throws SQLException {
     var select =
-        session.statement(
+        statements.of(
             "select seq, sent, request_length, coalesce(reply_length, 0) from op"
                 + " where outcome <> 0 and seq >= ? order by seq limit "
                 + MOST);
@@ -180,9 +182,9 @@ final class Retainer {
       remove(gone);
       page = page(from, lowest);
     }
-    session.noteCovers(folding.covers());
+    notes.noteCovers(folding.covers());
     removePushes(end);
-    session.update("update trace set folded = ?", end);
+    statements.update("update trace set folded = ?", end);
     if (from == 0) {
       removeWhoIsGone(end);
       kept = needed;
@@ -193,7 +195,7 @@ final class Retainer {
   }
 
   private List<Shown> page(long from, long before) throws SQLException {
-    var select = session.statement(SHOWN);
+    var select = statements.of(SHOWN);
     select.setLong(1, before);
     select.setLong(2, from);
     var page = new ArrayList<Shown>();
@@ -219,7 +221,7 @@ final class Retainer {
       PriorityQueue<Span> spans, String which, long from, long before, long endAbove)
       throws SQLException {
     var select =
-        session.statement(
+        statements.of(
             "select seq, %1$s from op where %2$s and %3$s and seq >= ? and seq < ?"
                     .formatted(TraceDatabase.END, which, SENT)
                 + " and %1$s > ? and %1$s > seq + 1".formatted(TraceDatabase.END));
@@ -241,7 +243,7 @@ final class Retainer {
       if (span.row() < row) {
         var operation = rows.operation(span.row());
         if (operation.isPresent()) {
-          folding.underWay(operation.get(), session.touches(operation.get()));
+          folding.underWay(operation.get(), notes.touches(operation.get()));
         }
       }
     }
@@ -250,18 +252,18 @@ final class Retainer {
   private boolean isNeeded(Folding folding, Shown shown, long end) throws SQLException {
     var operation = shown.operation();
     if (shown.outcome() == Outcome.OPEN) {
-      var _ = folding.isNeeded(operation, session.touches(operation), false);
+      var _ = folding.isNeeded(operation, notes.touches(operation), false);
       return true;
     }
     return rows.kind(operation.epoch()).mayBePart(operation)
         ? folding.isNeededPart(operation)
-        : folding.isNeeded(operation, session.touches(operation), shown.end() <= end);
+        : folding.isNeeded(operation, notes.touches(operation), shown.end() <= end);
   }
 
   private void remove(List<Shown> gone) throws SQLException {
-    session.forget(gone.stream().map(Shown::operation).toList());
+    notes.forget(gone.stream().map(Shown::operation).toList());
     for (var shown : gone) {
-      session.update("delete from op where seq = ?", shown.operation().row());
+      statements.update("delete from op where seq = ?", shown.operation().row());
     }
     for (var shown : gone) {
       removeBody(shown.requestHash());
@@ -273,15 +275,14 @@ final class Retainer {
   private void removePushes(long end) throws SQLException {
     var hashes = new ArrayList<byte[]>();
     var select =
-        session.statement(
-            "select message_hash from push where seq < ? and message_hash is not null");
+        statements.of("select message_hash from push where seq < ? and message_hash is not null");
     select.setLong(1, end);
     try (var found = select.executeQuery()) {
       while (found.next()) {
         hashes.add(found.getBytes(1));
       }
     }
-    session.update("delete from push where seq < ?", end);
+    statements.update("delete from push where seq < ?", end);
     for (var hash : hashes) {
       removeBody(hash);
     }
@@ -290,7 +291,7 @@ final class Retainer {
   /** Removes a body, unless something still names it. */
   private void removeBody(byte @Nullable [] hash) throws SQLException {
     if (hash != null) {
-      session.update(
+      statements.update(
           "delete from body where hash = ?"
               + " and not exists (select 1 from op where request_hash = body.hash)"
               + " and not exists (select 1 from op where reply_hash = body.hash)"
@@ -301,16 +302,16 @@ final class Retainer {
 
   /** Removes connections and lanes that have ended and of which no operation is left. */
   private void removeWhoIsGone(long end) throws SQLException {
-    session.update(
+    statements.update(
         "delete from connection where until is not null and id < ?"
             + " and not exists (select 1 from op where op.connection = connection.id)",
         end);
-    session.update(
+    statements.update(
         "delete from connection_change where seq < ?"
             + " and not exists (select 1 from connection c where c.id = connection)",
         end);
     // All operations of a lane are older than its end.
-    session.update(
+    statements.update(
         "delete from lane where id < ? and until < (select sent from op order by seq limit 1)",
         end);
   }
@@ -331,16 +332,16 @@ final class Retainer {
     }
     removePushes(horizon);
     for (var table : List.of("connection_change", "outside")) {
-      session.update("delete from %s where seq < ?".formatted(table), horizon);
+      statements.update("delete from %s where seq < ?".formatted(table), horizon);
     }
     // The last one tells, too, whether what was dropped may still take effect.
-    session.update(
+    statements.update(
         "delete from gap where seq < ? and seq <>"
             + " (select coalesce(max(seq), -1) from gap where seq < ? and %s)"
                 .formatted(Dropped.THESE),
         horizon,
         horizon);
-    session.update("update trace set horizon = ?", horizon);
+    statements.update("update trace set horizon = ?", horizon);
     removeWhoIsGone(horizon);
     inVain = size.bytes() < before ? 0 : inVain + removed;
     if (inVain > MOST) {
@@ -354,7 +355,7 @@ final class Retainer {
   }
 
   private long number(String sql) throws SQLException {
-    try (var found = session.statement(sql).executeQuery()) {
+    try (var found = statements.of(sql).executeQuery()) {
       found.next();
       return found.getLong(1);
     }
