@@ -1,5 +1,6 @@
 package dev.evergreen.live;
 
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,10 @@ final class Held {
 
     Entry(Present present) {
       this.present = present;
+    }
+
+    int bytes() {
+      return present.length() + (shorter == null ? 0 : Shorter.most(present));
     }
   }
 
@@ -69,11 +74,23 @@ final class Held {
     var entry = byTag.get(present.tag());
     if (entry != null && --entry.uses == 0) {
       byTag.remove(present.tag());
-      bytes -= entry.present.length();
-      if (entry.shorter != null) {
-        bytes -= Shorter.most(entry.present);
+      bytes -= entry.bytes();
+    }
+  }
+
+  /** How many bytes fewer would be held without these, with what is held beside them. */
+  long bytesOf(Collection<LiveResult> results) {
+    var uses = new HashMap<String, Integer>();
+    long sum = 0;
+    for (var result : results) {
+      sum += result.bytesBeside;
+      var present = result.held;
+      var entry = present == null ? null : byTag.get(present.tag());
+      if (entry != null && uses.merge(entry.present.tag(), 1, Integer::sum) == entry.uses) {
+        sum += entry.bytes();
       }
     }
+    return sum;
   }
 
   /**
