@@ -149,7 +149,7 @@ class AdminCommandsTest {
       throws Exception {
     var settings = TestServer.settings(Mode.PROCESSORS).withProtocols(text, binary);
     try (var server = TestServer.start(settings)) {
-      var report = String.valueOf(StatsReport.of(server.server(), "settings"));
+      var report = String.valueOf(StatsReport.of(server.server(), "settings", () -> {}));
       assertTrue(report.contains("STAT binding_protocol " + shown + "\r\n"), report);
     }
   }
