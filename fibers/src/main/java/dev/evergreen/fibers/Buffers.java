@@ -176,6 +176,7 @@ public final class Buffers {
       }
       if (now - began >= GRACE_NANOS) {
         BLOCKED_WRITERS.hangUp(QUEUE.waiting(), Duration.ofNanos(GRACE_NANOS), Long.MAX_VALUE);
+        QUEUE.lookAgain(); // There may be memory by now that was refused.
       }
       long next = now - began < GRACE_NANOS ? began + GRACE_NANOS : now + APART_NANOS;
       long until = scope != null && scope.until() - next < 0 ? scope.until() : next;
