@@ -68,6 +68,7 @@ final class BufferQueue {
   private volatile int limit = Integer.MAX_VALUE;
 
   private volatile int waiting;
+
   /** When there was no memory for one more, if that was the last answer. */
   private @Nullable Long refusedAt;
 

@@ -207,8 +207,8 @@ public final class Buffers {
   }
 
   /**
-   * It counts before it is there, as the JVM may wait for memory: many could begin meanwhile who are
-   * told that there are few.
+   * It counts before it is there, as the JVM may wait for memory: many could begin meanwhile who
+   * are told that there are few.
    */
   private static ByteBuffer oneMore() {
     count.incrementAndGet();

@@ -65,7 +65,9 @@ class BuffersTest {
     }
   }
 
-  /** Seen: there was no memory for more of them before the garbage collector had come for others. */
+  /**
+   * Seen: there was no memory for more of them before the garbage collector had come for others.
+   */
   @ParameterizedTest
   @EnumSource
   void manyThatWereGivenBackAreLentAgain(Kind kind) throws Exception {

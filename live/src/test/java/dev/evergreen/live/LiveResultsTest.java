@@ -527,7 +527,9 @@ final class LiveResultsTest {
     assertNotNull(results.find("left by q"));
   }
 
-  /** Seen: there was no room for it in all, and what nobody used was ended before that was known. */
+  /**
+   * Seen: there was no room for it in all, and what nobody used was ended before that was known.
+   */
   @Test
   void nothingMakesRoomInVainForWhatDoesNotFitInAll() throws Exception {
     limits(new LiveLimits(99, 99, 99, 4 * LENGTH, 99 * LENGTH, Duration.ofHours(1)));

@@ -73,7 +73,9 @@ class DifferentialTest {
     }
   }
 
-  /** Seen: the reply to a command whose name was a number was taken for the end, if it came alone. */
+  /**
+   * Seen: the reply to a command whose name was a number was taken for the end, if it came alone.
+   */
   @ParameterizedTest
   @EnumSource
   void noReplyIsTakenForTheEndOfTheDialogue(Mode mode) throws Exception {
