@@ -1,6 +1,5 @@
 package dev.evergreen.live;
 
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -78,11 +77,16 @@ final class Held {
     }
   }
 
-  /** How many bytes fewer would be held without these, with what is held beside them. */
-  long bytesOf(Collection<LiveResult> results) {
+  /**
+   * Whether at least so many bytes fewer would be held without these, with what is held beside
+   * them. Where the first of them are enough, as when one takes another one's place, the others are
+   * not looked at.
+   */
+  boolean frees(Iterable<LiveResult> results, long wanted) {
     var uses = new HashMap<String, Integer>();
     long sum = 0;
-    for (var result : results) {
+    for (var each = results.iterator(); sum < wanted && each.hasNext(); ) {
+      var result = each.next();
       sum += result.bytesBeside;
       var present = result.held;
       var entry = present == null ? null : byTag.get(present.tag());
@@ -90,7 +94,7 @@ final class Held {
         sum += entry.bytes();
       }
     }
-    return sum;
+    return sum >= wanted;
   }
 
   /**

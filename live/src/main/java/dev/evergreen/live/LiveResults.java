@@ -216,7 +216,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   /** Whether there is room for so many bytes in all, if need be by what nobody uses. */
   private boolean mayHold(long bytes) {
     long missing = held.bytes() + bytes - limits.maxBytes();
-    return missing <= 0 || missing <= held.bytesOf(idle);
+    return missing <= 0 || held.frees(idle, missing);
   }
 
   /** Makes room in all of these, or in none. */
