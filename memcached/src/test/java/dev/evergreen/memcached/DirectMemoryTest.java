@@ -282,11 +282,11 @@ class DirectMemoryTest {
       var settings = Watched.settings();
       try (var server = TestServer.start(settings);
           var client = server.connect()) {
+        client.exchange("");
         var others = new ArrayList<Client>();
         for (int i = 0; i < 300; i++) {
           others.add(server.connect());
         }
-        client.exchange("");
         while (server.server().sessions.size() <= others.size()) {
           Thread.sleep(1);
         }
