@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class BufferQueue {
 
+  /** So long nobody asks again for memory of which there was none. */
+  private static final long REFUSED_NANOS = 1_000_000_000;
+
   /** Of somebody who wants a buffer. */
   static final class Turn {
     final boolean goesOn;
@@ -65,6 +68,10 @@ final class BufferQueue {
   private volatile int limit = Integer.MAX_VALUE;
 
   private volatile int waiting;
+
+  /** When there was no memory for one more, if that was the last answer. */
+  private @Nullable Long refusedAt;
+
   private boolean endedBefore;
   private long ended;
 
@@ -159,13 +166,20 @@ final class BufferQueue {
   /**
    * Null if there is no memory for it. That must befall neither who gives one nor a turn that is
    * entered, which would stay without anybody who waits: all wait on for those that are given back.
+   * As it takes the JVM half a second to say no, in which all others wait for the monitor, it is
+   * not asked again for a while.
    */
   private @Nullable ByteBuffer oneMore() {
+    if (refusedAt != null && System.nanoTime() - refusedAt < REFUSED_NANOS) {
+      return null;
+    }
     try {
       var made = make.get();
       count.incrementAndGet();
+      refusedAt = null;
       return made;
     } catch (OutOfMemoryError e) {
+      refusedAt = System.nanoTime();
       return null;
     }
   }

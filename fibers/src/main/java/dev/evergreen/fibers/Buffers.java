@@ -8,11 +8,13 @@ import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.management.ManagementFactory;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -54,6 +56,14 @@ public final class Buffers {
   Buffers() {}
 
   private static final LinkedBlockingDeque<ByteBuffer> SHARED = new LinkedBlockingDeque<>(KEPT);
+
+  /**
+   * Those that are left to the garbage collector. Whoever would make one takes one of them as long
+   * as it is there: it has its memory, and there may be none for another one until the collector
+   * has been waited for.
+   */
+  private static final ConcurrentLinkedDeque<WeakReference<ByteBuffer>> LEFT =
+      new ConcurrentLinkedDeque<>();
 
   /**
    * A buffer that was lent to one borrower. Closing gives it back, on whichever processor; who did
@@ -166,6 +176,7 @@ public final class Buffers {
       }
       if (now - began >= GRACE_NANOS) {
         BLOCKED_WRITERS.hangUp(QUEUE.waiting(), Duration.ofNanos(GRACE_NANOS), Long.MAX_VALUE);
+        QUEUE.lookAgain(); // There may be memory by now that was refused.
       }
       long next = now - began < GRACE_NANOS ? began + GRACE_NANOS : now + APART_NANOS;
       long until = scope != null && scope.until() - next < 0 ? scope.until() : next;
@@ -195,11 +206,39 @@ public final class Buffers {
     return new Loan(ready != null ? ready : oneMore());
   }
 
+  /**
+   * It counts before it is there, as the JVM may wait for memory: many could begin meanwhile who
+   * are told that there are few.
+   */
   private static ByteBuffer oneMore() {
-    // There may be no memory for it, and then it does not count.
-    var made = allocate();
     count.incrementAndGet();
-    return made;
+    try {
+      var left = left();
+      return left != null ? left : allocate();
+    } catch (Throwable e) {
+      count.decrementAndGet();
+      throw e;
+    }
+  }
+
+  /** One that the garbage collector has not come for yet; null if there is none. */
+  private static @Nullable ByteBuffer left() {
+    for (var ref = LEFT.pollFirst(); ref != null; ref = LEFT.pollFirst()) {
+      var buffer = ref.get();
+      if (buffer != null) {
+        return buffer.clear();
+      }
+    }
+    return null;
+  }
+
+  private static void leave(ByteBuffer buffer) {
+    count.decrementAndGet();
+    LEFT.addFirst(new WeakReference<>(buffer));
+    // The collector takes all at once: so no more places are kept than there were buffers.
+    for (var last = LEFT.peekLast(); last != null && last.refersTo(null); last = LEFT.peekLast()) {
+      LEFT.removeLastOccurrence(last);
+    }
   }
 
   /** Of a processor that has ended. */
@@ -277,7 +316,7 @@ public final class Buffers {
       }
     }
     if (!kept) {
-      count.decrementAndGet();
+      leave(buffer);
     }
   }
 }

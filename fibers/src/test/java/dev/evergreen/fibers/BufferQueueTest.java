@@ -144,6 +144,25 @@ class BufferQueueTest {
     assertEquals(1, count.get());
   }
 
+  /** Seen: each who came or gave one had all others wait until the JVM had looked for memory. */
+  @Test
+  void memoryThatIsRefusedIsNotAskedForByEachWhoComes() {
+    var asked = new AtomicInteger();
+    var poor =
+        new BufferQueue(
+            count,
+            () -> {
+              asked.incrementAndGet();
+              throw new OutOfMemoryError("no memory, says the test");
+            });
+    poor.limit(3);
+    for (int i = 0; i < 10_000; i++) {
+      poor.enter(new Turn(false, null));
+    }
+    assertTrue(asked.get() < 1_000, "asked " + asked + " times");
+    assertEquals(10_000, poor.waiting());
+  }
+
   @Test
   void onlyOneInAWhileIsEnded() {
     assertTrue(queue.mayEnd(5, 10));

@@ -7,8 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -58,6 +63,35 @@ class BuffersTest {
             return 0;
           });
     }
+  }
+
+  /**
+   * Seen: there was no memory for more of them before the garbage collector had come for others.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void manyThatWereGivenBackAreLentAgain(Kind kind) throws Exception {
+    try (var fibers = kind.start()) {
+      Fiber.run(
+          fibers,
+          () -> {
+            // As long as we see them the collector does not come for them.
+            var known = Collections.newSetFromMap(new IdentityHashMap<ByteBuffer, Boolean>());
+            var first = manyLoans();
+            first.forEach(loan -> known.add(loan.buffer()));
+            first.forEach(Buffers.Loan::close);
+            var second = manyLoans();
+            second.forEach(loan -> known.remove(loan.buffer()));
+            second.forEach(Buffers.Loan::close);
+            // Some may have gone to fibers of other tests that were ending.
+            assertTrue(known.size() < 50, known.size() + " of 200 were not used");
+            return 0;
+          });
+    }
+  }
+
+  private static List<Buffers.Loan> manyLoans() {
+    return Stream.generate(Buffers::borrow).limit(200).toList();
   }
 
   @Test

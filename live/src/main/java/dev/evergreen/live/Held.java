@@ -18,6 +18,10 @@ final class Held {
     Entry(Present present) {
       this.present = present;
     }
+
+    int bytes() {
+      return present.length() + (shorter == null ? 0 : Shorter.most(present));
+    }
   }
 
   /** The shorter form of a result, made by whoever needs it first. */
@@ -69,11 +73,28 @@ final class Held {
     var entry = byTag.get(present.tag());
     if (entry != null && --entry.uses == 0) {
       byTag.remove(present.tag());
-      bytes -= entry.present.length();
-      if (entry.shorter != null) {
-        bytes -= Shorter.most(entry.present);
+      bytes -= entry.bytes();
+    }
+  }
+
+  /**
+   * Whether at least so many bytes fewer would be held without these, with what is held beside
+   * them. Where the first of them are enough, as when one takes another one's place, the others are
+   * not looked at.
+   */
+  boolean frees(Iterable<LiveResult> results, long wanted) {
+    var uses = new HashMap<String, Integer>();
+    long sum = 0;
+    for (var each = results.iterator(); sum < wanted && each.hasNext(); ) {
+      var result = each.next();
+      sum += result.bytesBeside;
+      var present = result.held;
+      var entry = present == null ? null : byTag.get(present.tag());
+      if (entry != null && uses.merge(entry.present.tag(), 1, Integer::sum) == entry.uses) {
+        sum += entry.bytes();
       }
     }
+    return sum >= wanted;
   }
 
   /**

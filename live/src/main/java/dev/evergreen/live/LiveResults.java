@@ -187,6 +187,14 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   /** Whether there is room now; not if the result was itself what nobody used the longest. */
   private boolean makeRoom(LiveResult result, int bytes) {
+    if (!mayHold(bytes)) {
+      if (!idle.contains(result)) {
+        throw new RefusedException(Reason.TOO_LONG);
+      }
+      remove(result); // It is the one to go: all others would go in vain.
+      result.stop();
+      return false;
+    }
     boolean paid = makeRoom(result, shares(result), bytes) || passOn(result, bytes);
     if (!isLive(result)) {
       return false;
@@ -203,6 +211,12 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
       }
     }
     return true;
+  }
+
+  /** Whether there is room for so many bytes in all, if need be by what nobody uses. */
+  private boolean mayHold(long bytes) {
+    long missing = held.bytes() + bytes - limits.maxBytes();
+    return missing <= 0 || held.frees(idle, missing);
   }
 
   /** Makes room in all of these, or in none. */

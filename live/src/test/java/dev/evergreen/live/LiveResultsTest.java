@@ -527,6 +527,32 @@ final class LiveResultsTest {
     assertNotNull(results.find("left by q"));
   }
 
+  /**
+   * Seen: there was no room for it in all, and what nobody used was ended before that was known.
+   */
+  @Test
+  void nothingMakesRoomInVainForWhatDoesNotFitInAll() throws Exception {
+    limits(new LiveLimits(99, 99, 99, 4 * LENGTH, 99 * LENGTH, Duration.ofHours(1)));
+    ofLength("used", "p", LENGTH);
+    release(ofLength("left", "p", LENGTH), "p");
+    var equal = acquire("equal", "p", () -> "used" + "x".repeat(LENGTH - 8));
+    equal.next();
+    release(equal, "p");
+    var length = new AtomicInteger(LENGTH);
+    var grows = acquire("grows", "q", () -> "y".repeat(length.get() - 4));
+    assertTrue(grows.next().startsWith("\"y"), "there is room");
+    assertTrue(last(acquire("long", "q", () -> "x".repeat(2 * LENGTH))).endsWith("TOO_LONG"));
+    assertNotNull(results.find("left"));
+    assertNotNull(results.find("equal"));
+    release(grows, "q");
+    length.set(4 * LENGTH);
+    node.changed();
+    assertEquals("ended null", last(grows));
+    assertNotNull(results.find("left"), "that one would have gone in vain");
+    ofLength("fits", "q", 3 * LENGTH);
+    assertNull(results.find("left"));
+  }
+
   @Test
   void nothingMakesRoomForWhatAnotherPayerMayNotHave() {
     limits(new LiveLimits(99, 1, 99, MOST, MOST, Duration.ofHours(1)));

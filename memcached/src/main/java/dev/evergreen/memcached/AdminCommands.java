@@ -190,7 +190,7 @@ final class AdminCommands {
       case "detail" -> details();
       case "cachedump" -> cacheDump();
       default -> {
-        var report = StatsReport.of(server, name);
+        var report = StatsReport.of(server, name, protocol.in::letOthersRun);
         yield report == null ? protocol.reply(ERROR) : write(report);
       }
     };

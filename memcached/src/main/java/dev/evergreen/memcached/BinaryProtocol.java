@@ -428,7 +428,7 @@ final class BinaryProtocol extends Protocol {
     if (name.startsWith("detail ")) {
       return details(name.substring("detail ".length()));
     }
-    var report = StatsReport.of(server, name.split(" ", 2)[0]);
+    var report = StatsReport.of(server, name.split(" ", 2)[0], in::letOthersRun);
     if (report == null) {
       return refuse(Refusal.NOT_FOUND);
     }

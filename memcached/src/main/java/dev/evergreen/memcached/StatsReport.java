@@ -1,7 +1,6 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
-import dev.evergreen.fibers.Fibers;
 import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -26,16 +25,24 @@ final class StatsReport {
 
   private static final int SESSIONS_PER_STEP = 32;
 
+  /** Lets others run amid a long report. */
+  interface Others {
+    void letRun() throws IOException;
+  }
+
   private final MemcachedServer server;
+  private final Others others;
   private final StringBuilder text = new StringBuilder();
 
-  private StatsReport(MemcachedServer server) {
+  private StatsReport(MemcachedServer server, Others others) {
     this.server = server;
+    this.others = others;
   }
 
   /** The report of this name, line by line, the general one without a name; null if none has it. */
-  static @Nullable String of(MemcachedServer server, String name) {
-    var report = new StatsReport(server);
+  static @Nullable String of(MemcachedServer server, String name, Others others)
+      throws IOException {
+    var report = new StatsReport(server, others);
     return switch (name) {
       case "" -> report.general();
       case "settings" -> report.settings();
@@ -329,7 +336,7 @@ final class StatsReport {
     return stat("sizes_status", "disabled").end();
   }
 
-  private String connectionList() {
+  private String connectionList() throws IOException {
     int now = server.clock.second();
     int listener = 0;
     for (var address : server.addresses()) {
@@ -341,7 +348,7 @@ final class StatsReport {
     int listed = 0;
     for (var session : server.sessions.values()) {
       if (++listed % SESSIONS_PER_STEP == 0) {
-        Fibers.letOthersRun();
+        others.letRun();
       }
       var prefix = session.number + ":";
       try {

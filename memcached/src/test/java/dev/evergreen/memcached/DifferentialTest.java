@@ -73,6 +73,22 @@ class DifferentialTest {
     }
   }
 
+  /**
+   * Seen: the reply to a command whose name was a number was taken for the end, if it came alone.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void noReplyIsTakenForTheEndOfTheDialogue(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.send("mg b O1\r\n");
+      while (client.socket.getInputStream().available() < "EN O1\r\n".length()) {
+        Thread.sleep(1);
+      }
+      assertEquals("EN O1\r\nMN\r\n", client.exchange("mn\r\n"));
+    }
+  }
+
   /** What is a number to C, or nearly one. */
   @ParameterizedTest
   @ValueSource(

@@ -58,7 +58,7 @@ class DirectMemoryTest {
 
   /** Seen: it was never asked whether there were buffers for the next of its pieces. */
   @ParameterizedTest
-  @ValueSource(classes = {ManyKeys.class, Dump.class})
+  @ValueSource(classes = {ManyKeys.class, Dump.class, Listed.class})
   void whoIsAmidMuchWorkKeepsNoBufferWhileOthersHaveThem(Class<?> main) throws Exception {
     // Of which only the one processor is ours alone.
     assertEquals("all was read\n", run(main, Mode.PROCESSORS));
@@ -273,6 +273,43 @@ class DirectMemoryTest {
     }
   }
 
+  /** A list of all connections, of which there are many. */
+  static final class Listed {
+    private Listed() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var settings = Watched.settings();
+      try (var server = TestServer.start(settings);
+          var client = server.connect()) {
+        client.exchange("");
+        var others = new ArrayList<Client>();
+        for (int i = 0; i < 300; i++) {
+          others.add(server.connect());
+        }
+        while (server.server().sessions.size() <= others.size()) {
+          Thread.sleep(1);
+        }
+        var in = server.server().sessions.firstEntry().getValue().in;
+        var watched = Watched.begin(server.server(), _ -> keepsNone(server.server(), in));
+        client.send("stats conns\r\n");
+        if (client.upTo("END\r\n").contains("secs_since_last_cmd") && watched.get()) {
+          System.out.println("all was read");
+        }
+        for (var other : others) {
+          other.close();
+        }
+      }
+    }
+
+    private static boolean keepsNone(MemcachedServer server, Input in) {
+      try (var _ = new Crowd(server)) {
+        Watched.letOthersRun();
+        return in.memory == MemorySegment.NULL && !in.isWaiting();
+      }
+    }
+  }
+
   /** Many commands, most of which have come before buffers are short, though nobody is slow. */
   static final class Pipeline {
     private Pipeline() {}
@@ -305,21 +342,29 @@ class DirectMemoryTest {
     static void run(String requests, String replies, Predicate<MemcachedServer> isRight)
         throws Exception {
       endWithParent();
-      var settings =
-          TestServer.settings(Mode.PROCESSORS)
-              .withProcessors(1)
-              .withRequestsPerTurn(20)
-              .withGrace(Duration.ofHours(1));
-      try (var server = TestServer.start(settings);
+      try (var server = TestServer.start(settings());
           var client = server.connect()) {
         client.exchange("set k 0 0 1\r\nx\r\n");
-        var watched = new Watched(server.server(), isRight, new CompletableFuture<>());
-        server.server().spawn(watched);
+        var watched = begin(server.server(), isRight);
         client.send(requests);
-        if (client.read(replies.length()).equals(replies) && watched.wasRight.get()) {
+        if (client.read(replies.length()).equals(replies) && watched.get()) {
           System.out.println("all was read");
         }
       }
+    }
+
+    static MemcachedSettings settings() {
+      return TestServer.settings(Mode.PROCESSORS)
+          .withProcessors(1)
+          .withRequestsPerTurn(20)
+          .withGrace(Duration.ofHours(1));
+    }
+
+    static CompletableFuture<Boolean> begin(
+        MemcachedServer server, Predicate<MemcachedServer> isRight) {
+      var watched = new Watched(server, isRight, new CompletableFuture<>());
+      server.spawn(watched);
+      return watched.wasRight;
     }
 
     @Override

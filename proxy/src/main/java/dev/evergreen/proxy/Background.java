@@ -72,27 +72,33 @@ record Background(
   private boolean validate(Found found, long stamp, String what, Fetch fetch) throws IOException {
     Conditions.validate(asked.fields(), List.of(found.validators()), found.validators());
     var keeper = new Keeper(proxy, setup, request, key);
-    var answer = proxy.client(reach).ask(origins, asked, null, _ -> {});
-    if (answer.head().status() == 304) {
-      try (answer) {
-        if (!Freshening.chosen(answer.head(), List.of(found.validators())).isEmpty()) {
-          proxy.count(Count.FRESHENED);
-          var _ = keeper.refresh(found, answer, stamp);
-        }
+    try (var answer = new Held(proxy.client(reach).ask(origins, asked, null, _ -> {}))) {
+      if (answer.get().head().status() == 304) {
+        freshen(found, answer.get(), keeper, stamp);
+        return false;
+      }
+      var entry = keeper.entry(answer.get(), stamp);
+      if (entry != null) {
+        proxy.count(Count.STORED);
+        fetch.decide(new Fetch.LookAgain());
+        var arrival = new Arrival(entry, proxy.storage());
+        keeper.receive(what, fetch, answer.handOver(), arrival);
+        return true;
+      }
+      int status = answer.get().head().status();
+      answer.letGo();
+      if (Storing.tellsOfResource(status) && !keeper.isOwn()) {
+        keeper.retire(found, stamp);
       }
       return false;
     }
-    var entry = keeper.entry(answer, stamp);
-    if (entry != null) {
-      proxy.count(Count.STORED);
-      fetch.decide(new Fetch.LookAgain());
-      keeper.receive(what, fetch, answer, new Arrival(entry, proxy.storage()));
-      return true;
+  }
+
+  private void freshen(Found found, OriginAnswer answer, Keeper keeper, long stamp)
+      throws IOException {
+    if (!Freshening.chosen(answer.head(), List.of(found.validators())).isEmpty()) {
+      proxy.count(Count.FRESHENED);
+      var _ = keeper.refresh(found, answer, stamp);
     }
-    answer.close();
-    if (Storing.tellsOfResource(answer.head().status()) && !keeper.isOwn()) {
-      keeper.retire(found, stamp);
-    }
-    return false;
   }
 }

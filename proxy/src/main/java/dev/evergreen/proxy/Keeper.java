@@ -109,6 +109,15 @@ final class Keeper {
     }
   }
 
+  /** Ends all that {@link #receive} would end, if it cannot be begun. */
+  void drop(String what, Fetch fetch, OriginAnswer answer, Arrival arrival) {
+    try (arrival) {
+      answer.close();
+    } finally {
+      proxy.fetches().end(what, fetch);
+    }
+  }
+
   /** Storing may take a while, in which others can use the connection. */
   private static void receive(OriginAnswer from, Arrival arrival) throws IOException {
     try (from) {

@@ -696,15 +696,21 @@ final class Transaction {
     var head = arrival.head();
     // A copy, as the exchange's own head is used again when the client has left.
     var keeper = new Keeper(proxy, setup, request.copy(), key);
+    boolean received = false;
     try (var lease = arrival.appender().follow()) {
       fetch.decide(new Fetch.Arriving(arrival));
       proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
+      received = true;
       var status =
           CacheStatus.forwarded(why)
               .withForwardStatus(answer.head().status())
               .withTtl(head.life().ttl(proxy.now()))
               .asStored();
       deliver(keeper.headForFirst(answer, head), lease, status);
+    } finally {
+      if (!received) {
+        keeper.drop(what, fetch, answer, arrival); // No other fiber will end any of them.
+      }
     }
   }
 
@@ -1046,38 +1052,6 @@ final class Transaction {
       return exchange.tunnel(head);
     } catch (MalformedMessageException e) {
       throw OriginFailure.of(e);
-    }
-  }
-
-  /** An answer that is closed here, unless somebody else takes it over. */
-  private static final class Held implements AutoCloseable {
-    private final OriginAnswer answer;
-    private boolean ours = true;
-
-    Held(OriginAnswer answer) {
-      this.answer = answer;
-    }
-
-    OriginAnswer get() {
-      return answer;
-    }
-
-    OriginAnswer handOver() {
-      ours = false;
-      return answer;
-    }
-
-    /** From now on others can have its place at the origin. */
-    void letGo() {
-      if (ours) {
-        ours = false;
-        answer.close();
-      }
-    }
-
-    @Override
-    public void close() {
-      letGo();
     }
   }
 }

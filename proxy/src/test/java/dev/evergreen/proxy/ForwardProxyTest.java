@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -63,7 +64,11 @@ class ForwardProxyTest {
   }
 
   private ForwardRules rules() {
-    return new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(origin.origin().port()), false);
+    return rules(origin.origin().port());
+  }
+
+  private static ForwardRules rules(int port) {
+    return new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(port), false);
   }
 
   private Proxy proxy() throws IOException {
@@ -201,13 +206,17 @@ class ForwardProxyTest {
     assertEquals(0, other.count());
   }
 
+  /** Seen: the port of a listener that was closed was another one's by then, who said nothing. */
   @Test
   void aTunnelToNobodyIs502() throws Exception {
-    var proxy = proxy();
-    origin.close();
-    var browser = browser(proxy);
-    browser.ask("CONNECT", at(origin));
-    assertEquals(502, browser.receive().status());
+    try (var taken = new Socket()) {
+      // Nobody listens there, and nobody else can as long as this has the port.
+      taken.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      int port = taken.getLocalPort();
+      var browser = browser(proxy(rules(port)));
+      browser.ask("CONNECT", "127.0.0.1:" + port);
+      assertEquals(502, browser.receive().status());
+    }
   }
 
   @Test

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
@@ -175,7 +176,7 @@ final class Exchange implements Request {
       var chunk = request.read();
       if (chunk == null) {
         waited = true;
-        awaitContent(Duration.ofNanos(deadline - System.nanoTime()));
+        deadline += awaitContent(Duration.ofNanos(deadline - System.nanoTime()));
         continue;
       }
       try {
@@ -200,11 +201,21 @@ final class Exchange implements Request {
     }
   }
 
-  private void awaitContent(Duration limit) {
+  /**
+   * Answers for how many nanoseconds a place was waited for when it had come, which is none of the
+   * client's time.
+   */
+  private long awaitContent(Duration limit) {
     var arrived = new CountDownLatch(1);
     request.demand(arrived::countDown);
+    var arrivedAt = new AtomicLong();
     try {
-      leaveFor(() -> await(arrived, limit));
+      leaveFor(
+          () -> {
+            await(arrived, limit);
+            arrivedAt.set(System.nanoTime());
+          });
+      return System.nanoTime() - arrivedAt.get();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failures.stopped();

@@ -346,6 +346,34 @@ final class LimitsTest {
     }
   }
 
+  /** Seen: who had sent everything in time was told to be slow, as the server was busy. */
+  @Test
+  void theTimeInWhichABodyWaitsForAPlaceIsNotTheClients() throws Exception {
+    var within = Duration.ofSeconds(3);
+    try (var server = atATime(1, within);
+        var client = new RawClient(server)) {
+      // What is slow the first time shall not take the client's time.
+      assertEquals(204, Http.post(server, "/commands/anybody", "{}").statusCode());
+      assertEquals(200, Http.get(server, "/live/value").statusCode());
+      client.send(HALF.formatted("anybody"));
+      Await.until("heard", () -> server.counts().requests() == 3);
+      Await.until("served", () -> Http.get(server, "/live/value").statusCode() == 200);
+      long began = System.nanoTime();
+      var holder =
+          CompletableFuture.supplyAsync(
+              () -> Http.post(server, "/commands/hold", "{}").statusCode());
+      assertTrue(begun.await(20, TimeUnit.SECONDS));
+      client.send("}");
+      Await.until("too late", () -> System.nanoTime() - began > within.toNanos());
+      hold.countDown();
+      assertEquals(204, holder.join());
+      // As long as it waits for its place no other request is served.
+      Await.until("waits", () -> Http.get(server, "/live/value").statusCode() == 200);
+      client.send(" ".repeat(98));
+      assertEquals(204, client.status());
+    }
+  }
+
   /** Seen: a few slow views kept everybody out. */
   @Test
   void firstResultsThatAreWaitedForTakeNobodysPlace() throws Exception {
@@ -406,12 +434,16 @@ final class LimitsTest {
   }
 
   private WebServer atATime(int requests) {
+    return atATime(requests, Duration.ofMinutes(1));
+  }
+
+  private WebServer atATime(int requests, Duration within) {
     return WebServer.builder(new HandNode())
         .port(0)
         .settings(
             WebSettings.DEFAULT
                 .withMaxRequests(requests)
-                .withRequestWithin(Duration.ofMinutes(1))
+                .withRequestWithin(within)
                 .withFirstResultWithin(Duration.ofMinutes(1)))
         .authenticator(
             request -> {
