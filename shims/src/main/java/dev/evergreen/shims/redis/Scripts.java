@@ -23,7 +23,10 @@ import java.util.stream.Stream;
 final class Scripts {
   static final String FAMILY = "scripts";
   private static final Cell SCRIPTS = Cell.of("s");
-  private static final Cell FUNCTIONS = SCRIPTS.child("function");
+
+  /** Beside the scripts: SCRIPT FLUSH leaves functions as they are. */
+  private static final Cell FUNCTIONS = Cell.of("f");
+
   private static final Set<String> CALLS =
       Set.of("EVAL", "EVALSHA", "FCALL", "EVAL_RO", "EVALSHA_RO", "FCALL_RO");
 
@@ -185,7 +188,9 @@ final class Scripts {
     }
     var keys = new LinkedHashSet<Cell>();
     cells.forEach(cell -> keys.add(cell.path().size() > KEY ? cell.ancestor(KEY) : cell));
-    return keys.size() <= MOST_NAMED ? List.copyOf(keys) : List.of(Call.DATABASES, SCRIPTS);
+    return keys.size() <= MOST_NAMED
+        ? List.copyOf(keys)
+        : List.of(Call.DATABASES, SCRIPTS, FUNCTIONS);
   }
 
   private static Bytes digest(Bytes script) {

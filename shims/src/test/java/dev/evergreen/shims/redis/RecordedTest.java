@@ -502,6 +502,35 @@ class RecordedTest {
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
   }
 
+  /** Why the last of these was answered as it was, after the others, all asked by one client. */
+  private Answer whyLast(String... commands) throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                for (var command : commands) {
+                  client.ask(command.split(" ", -1));
+                }
+              }
+            });
+    return why(operations.getLast());
+  }
+
+  private Answer why(Operation question) throws IOException {
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      return new Why(new RedisSpecification(), trace).ask(question, Why.Wish.ONE);
+    }
+  }
+
+  @Test
+  void flushingScriptsLeavesFunctions() throws IOException, InterruptedException {
+    var load = "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)";
+    var answer = whyLast(load, "SCRIPT FLUSH", "FUNCTION LIST");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of(load), causes(answer));
+  }
+
   @Test
   void aTransactionWithoutAReplyMayHaveBeenCarriedOut() throws IOException, InterruptedException {
     recorded(
