@@ -75,7 +75,9 @@ public final class RedisSpecification implements Specification, Model {
     if (!operation.parts().isEmpty()) {
       return Knowledge.SPECIFIED;
     }
-    if (Refusals.isOfTheServer(operation) || RedisKind.isQueued(operation)) {
+    if (Refusals.isOfTheServer(operation)
+        || RedisKind.isQueued(operation)
+        || Transactions.isUntold(operation)) {
       return Knowledge.NONE;
     }
     if (operation.cut()) {

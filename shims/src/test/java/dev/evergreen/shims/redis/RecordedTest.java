@@ -32,6 +32,8 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is on record of what has passed. */
 @Timeout(60)
@@ -521,6 +523,54 @@ class RecordedTest {
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       return new Why(new RedisSpecification(), trace).ask(question, Why.Wish.ONE);
     }
+  }
+
+  /** The record does not tell what kept each of these from being carried out. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "MULTI; NOBODY; SET a 1; EXEC",
+        "EXEC",
+        "MULTI; EXEC",
+        "WATCH a; SELECT 1; WATCH b; OTHER; MULTI; EXEC",
+        "CLIENT REPLY SKIP; WATCH a; WATCH b; OTHER; MULTI; EXEC"
+      })
+  void nothingIsClaimedOfATransactionThatHasCarriedOutNothing(String commands)
+      throws IOException, InterruptedException {
+    var operations = recorded(Durability.BATCH, shimmed -> carryOutNothing(shimmed, commands));
+    var answer = why(operations.getLast());
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+  }
+
+  private static void carryOutNothing(Shimmed shimmed, String commands) throws IOException {
+    try (var client = shimmed.client();
+        var other = shimmed.client()) {
+      var last = "";
+      boolean silent = false;
+      for (var command : commands.split("; ", -1)) {
+        if (command.equals("OTHER")) {
+          other.ask("SET", "a", "1");
+        } else {
+          client.send(command.split(" ", -1));
+          boolean skips = command.endsWith("SKIP");
+          last = skips || silent ? "" : client.reply();
+          silent = skips;
+        }
+      }
+      assertTrue(last.matches("(?s)-.*|\\*-1\r\n|\\*0\r\n"), last);
+    }
+  }
+
+  @Test
+  void anExecWithoutMultiLeavesWhatIsWatched() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed ->
+                carryOutNothing(shimmed, "WATCH a; EXEC; WATCH b; OTHER; MULTI; SET c 1; EXEC"));
+    var answer = why(operations.getLast());
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of("WATCH a", "WATCH b", "SET a 1"), causes(answer));
   }
 
   @Test
