@@ -5,6 +5,7 @@ import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -12,7 +13,13 @@ import java.util.function.Consumer;
  * witnesses that may be larger than they need be.
  */
 final class Sketches {
+  static final String SERVER = "server";
   private static final Cell PARAMETERS = Cell.of("c");
+  private static final Cell USERS = Cell.of("a");
+
+  /** Parameters on which users, or those that are made later, depend. */
+  private static final Set<String> OF_USERS = Set.of("REQUIREPASS", "ACL-PUBSUB-DEFAULT");
+
   private static final Cell CHANNELS = Cell.of("p", "channel");
   private static final Cell PATTERNS = Cell.of("p", "pattern");
 
@@ -22,7 +29,7 @@ final class Sketches {
     connection(commands.family("connection"));
     values(commands.family("whole values"));
     channels(commands.family("pub/sub"));
-    server(commands.family("server"));
+    server(commands.family(SERVER));
   }
 
   private static void on(Commands commands, String names, Consumer<Call> touches) {
@@ -67,14 +74,6 @@ final class Sketches {
     keys.forEach(key -> call.touch(Touch.changes(key).effect(Touch.Effect.UNKNOWN)));
   }
 
-  private static void touchLibrary(Call call, Cell libraries) {
-    if (List.of("LOAD", "DELETE", "FLUSH", "RESTORE").contains(call.option(1))) {
-      call.touch(Touch.changes(libraries));
-    } else {
-      call.reads(libraries);
-    }
-  }
-
   private static void touchKept(Call call) {
     if (call.words() > 2) {
       call.reads(call.key(2));
@@ -109,8 +108,27 @@ final class Sketches {
 
   private static void server(Commands c) {
     on(c, "CONFIG", Sketches::touchConfig);
-    on(c, "ACL", call -> touchLibrary(call, Cell.of("a")));
+    on(c, "ACL", Sketches::touchUsers);
     c.on("DEBUG", Sketches::touchByDebugging, Commands.NO_FUNCTION);
+  }
+
+  /** Users are one cell: who is told of one may be told that there is none. */
+  private static void touchUsers(Call call) {
+    switch (call.option(1)) {
+      case "SETUSER", "DELUSER", "LOAD" -> call.touch(Touch.changes(USERS));
+      case "DRYRUN", "GETUSER", "LIST", "SAVE", "USERS" -> call.reads(USERS);
+      default -> {}
+    }
+  }
+
+  /**
+   * Whether the reply, or what is done, depends on more than recorded requests: on who the client
+   * is, on chance, on a file.
+   */
+  static boolean isNoFunction(Call call) {
+    return call.words() > 1
+        && call.option(0).equals("ACL")
+        && List.of("WHOAMI", "GENPASS", "LOG", "CAT", "LOAD").contains(call.option(1));
   }
 
   /** Some of it makes keys up, or takes them from a file. */
@@ -124,6 +142,9 @@ final class Sketches {
     if (call.option(1).equals("SET")) {
       for (int i = 2; i < call.words(); i += 2) {
         call.touch(Touch.replaces(PARAMETERS.child(call.option(i))));
+        if (OF_USERS.contains(call.option(i))) {
+          call.touch(Touch.changes(USERS));
+        }
       }
     } else if (call.option(1).equals("GET")) {
       for (int i = 2; i < call.words(); i++) {

@@ -574,6 +574,25 @@ class RecordedTest {
   }
 
   @Test
+  void whoMadeAUserIsWhyThereIsOne() throws IOException, InterruptedException {
+    var made = "ACL SETUSER bob on";
+    for (var question : List.of("ACL USERS", "ACL LIST", "ACL DRYRUN bob ping")) {
+      assertEquals(List.of(made), causes(whyLast(made, question)), question);
+    }
+    var dropped = "ACL DELUSER bob";
+    assertEquals(List.of(made, dropped), causes(whyLast(made, dropped, "ACL USERS")));
+    assertTrue(causes(whyLast("CONFIG SET requirepass ", "ACL LIST")).size() == 1);
+  }
+
+  /** Who the client is, what it draws, and what is in a file is not on record. */
+  @Test
+  void nothingIsClaimedOfUsersThatTheRecordDoesNotTell() throws IOException, InterruptedException {
+    for (var question : List.of("ACL WHOAMI", "ACL GENPASS", "ACL LOG", "ACL CAT")) {
+      assertEquals(Answer.Certainty.NO_SPECIFICATION, whyLast(question).certainty(), question);
+    }
+  }
+
+  @Test
   void flushingScriptsLeavesFunctions() throws IOException, InterruptedException {
     var load = "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)";
     var answer = whyLast(load, "SCRIPT FLUSH", "FUNCTION LIST");
