@@ -80,30 +80,31 @@ final class Sketches {
     }
   }
 
-  /** A subscription belongs to a connection, and ends with it without a word. */
+  /**
+   * A subscription belongs to a connection, and ends with it without a word. Replies count all of a
+   * connection, whatever they are called.
+   */
   private static void channels(Commands c) {
     c.on(
         "PUBLISH SPUBLISH",
         call -> call.reads(List.of(CHANNELS.child(call.word(1)), PATTERNS)),
         Commands.NO_FUNCTION);
     c.on("PUBSUB", call -> call.reads(Cell.of("p")), Commands.NO_FUNCTION);
-    on(
-        c,
-        "SUBSCRIBE SSUBSCRIBE",
-        call -> call.from(1).forEach(name -> call.touch(Touch.changes(CHANNELS.child(name)))));
-    on(
-        c,
-        "PSUBSCRIBE",
-        call -> call.from(1).forEach(name -> call.touch(Touch.changes(PATTERNS.child(name)))));
-    on(c, "UNSUBSCRIBE SUNSUBSCRIBE", call -> unsubscribe(call, CHANNELS));
-    on(c, "PUNSUBSCRIBE", call -> unsubscribe(call, PATTERNS));
+    c.on("SUBSCRIBE SSUBSCRIBE", call -> touchNamed(call, CHANNELS), Commands.NO_FUNCTION);
+    c.on("PSUBSCRIBE", call -> touchNamed(call, PATTERNS), Commands.NO_FUNCTION);
+    c.on("UNSUBSCRIBE SUNSUBSCRIBE", call -> unsubscribe(call, CHANNELS), Commands.NO_FUNCTION);
+    c.on("PUNSUBSCRIBE", call -> unsubscribe(call, PATTERNS), Commands.NO_FUNCTION);
+  }
+
+  private static void touchNamed(Call call, Cell all) {
+    call.from(1).forEach(name -> call.touch(Touch.changes(all.child(name))));
   }
 
   private static void unsubscribe(Call call, Cell all) {
     if (call.words() == 1) {
       call.touch(Touch.changes(all));
     }
-    call.from(1).forEach(name -> call.touch(Touch.changes(all.child(name))));
+    touchNamed(call, all);
   }
 
   private static void server(Commands c) {

@@ -592,6 +592,17 @@ class RecordedTest {
     }
   }
 
+  /** The number counts all channels of the connection, and none of others. */
+  @Test
+  void nothingIsClaimedOfHowOftenAClientHasSubscribed() throws IOException, InterruptedException {
+    for (var question : List.of("SUBSCRIBE b", "PSUBSCRIBE b", "UNSUBSCRIBE b", "PUNSUBSCRIBE b")) {
+      assertEquals(
+          Answer.Certainty.NO_SPECIFICATION,
+          whyLast("SUBSCRIBE a", question).certainty(),
+          question);
+    }
+  }
+
   @Test
   void flushingScriptsLeavesFunctions() throws IOException, InterruptedException {
     var load = "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)";
