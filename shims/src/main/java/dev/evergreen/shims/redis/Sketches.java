@@ -142,7 +142,7 @@ final class Sketches {
   private static void touchConfig(Call call) {
     if (call.option(1).equals("SET")) {
       for (int i = 2; i < call.words(); i += 2) {
-        call.touch(Touch.replaces(PARAMETERS.child(call.option(i))));
+        call.touch(Touch.replaces(parameter(call.option(i))));
         if (OF_USERS.contains(call.option(i))) {
           call.touch(Touch.changes(USERS));
         }
@@ -150,8 +150,16 @@ final class Sketches {
     } else if (call.option(1).equals("GET")) {
       for (int i = 2; i < call.words(); i++) {
         call.reads(
-            call.option(i).matches("[A-Z0-9-]*") ? PARAMETERS.child(call.option(i)) : PARAMETERS);
+            call.option(i).matches("[A-Z0-9-]*") ? parameter(call.option(i)) : PARAMETERS);
       }
     }
+  }
+
+  /** Some parameters have an old name beside the present one. */
+  private static Cell parameter(String name) {
+    return PARAMETERS.child(
+        name.equals("LUA-TIME-LIMIT")
+            ? "BUSY-REPLY-THRESHOLD"
+            : name.replace("ZIPLIST", "LISTPACK").replace("SLAVE", "REPLICA"));
   }
 }

@@ -33,6 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is on record of what has passed. */
@@ -601,6 +602,22 @@ class RecordedTest {
           whyLast("SUBSCRIBE a", question).certainty(),
           question);
     }
+  }
+
+  /** Redis goes by several names for one parameter. */
+  @ParameterizedTest
+  @CsvSource({
+    "hash-max-ziplist-entries, hash-max-listpack-entries",
+    "list-max-listpack-size, list-max-ziplist-size",
+    "lua-time-limit, busy-reply-threshold",
+    "min-slaves-max-lag, min-replicas-max-lag",
+    "repl-ping-replica-period, repl-ping-slave-period"
+  })
+  void aParameterIsTheSameByWhateverName(String set, String got)
+      throws IOException, InterruptedException {
+    var answer = whyLast("CONFIG SET " + set + " 7", "CONFIG GET " + got);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of("CONFIG SET " + set + " 7"), causes(answer));
   }
 
   @Test
