@@ -97,6 +97,7 @@ public final class RedisSpecification implements Specification, Model {
         || switch (command.family()) {
           case Scans.FAMILY -> Scans.isStep(new Call(operation, null));
           case Sorting.FAMILY -> Sorting.mayLeaveOrder(new Call(operation, null));
+          case Scripts.FAMILY -> Scripts.isNoFunction(new Call(operation, null));
           case Sketches.SERVER -> Sketches.isNoFunction(new Call(operation, null));
           default -> false;
         };

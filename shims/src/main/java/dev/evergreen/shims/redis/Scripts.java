@@ -75,6 +75,16 @@ final class Scripts {
         && (reply == null || REFUSALS.stream().noneMatch(Effects.reply(reply)::startsWith));
   }
 
+  /** Whether the reply tells what runs at present, which cells do not. */
+  static boolean isNoFunction(Call call) {
+    return call.words() > 1
+        && switch (call.option(0)) {
+          case "SCRIPT" -> call.option(1).equals("KILL");
+          case "FUNCTION" -> call.option(1).equals("KILL") || call.option(1).equals("STATS");
+          default -> false;
+        };
+  }
+
   /** It may do anything to the keys that it declares. */
   private static void touchHidden(Call call, boolean writes) {
     touchScript(call);

@@ -39,7 +39,8 @@ final class Sketches {
   private static void connection(Commands c) {
     c.on("PING", call -> {}, Sketches::ping);
     c.on("ECHO", call -> {}, call -> call.word(1));
-    on(c, "COMMAND LOLWUT", call -> {});
+    // Modules bring commands, and chance a picture.
+    c.on("COMMAND LOLWUT", call -> {}, Commands.NO_FUNCTION);
   }
 
   /** Who listens to channels hears it in the form of their messages. */

@@ -620,6 +620,15 @@ class RecordedTest {
     assertEquals(List.of("CONFIG SET " + set + " 7"), causes(answer));
   }
 
+  /** What runs, which modules there are, and what is drawn is not on record. */
+  @Test
+  void nothingIsClaimedOfWhatNoCellTells() throws IOException, InterruptedException {
+    for (var question :
+        List.of("SCRIPT KILL", "FUNCTION KILL", "FUNCTION STATS", "COMMAND COUNT", "LOLWUT")) {
+      assertEquals(Answer.Certainty.NO_SPECIFICATION, whyLast(question).certainty(), question);
+    }
+  }
+
   @Test
   void flushingScriptsLeavesFunctions() throws IOException, InterruptedException {
     var load = "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)";
