@@ -107,8 +107,11 @@ public final class RedisSpecification implements Specification, Model {
   public boolean mayBeNoFunction(Operation operation) {
     var command = commands.get(name(operation));
     return command != null
-        && command.family().equals(Sorting.FAMILY)
-        && Sorting.mayBeAsKept(new Call(operation, null));
+        && switch (command.family()) {
+          case Sorting.FAMILY -> Sorting.mayBeAsKept(new Call(operation, null));
+          case Sets.FAMILY -> Sets.isDraw(new Call(operation, null));
+          default -> false;
+        };
   }
 
   private static boolean isHidden(Commands.Command command, Operation operation) {

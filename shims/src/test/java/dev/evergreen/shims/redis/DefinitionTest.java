@@ -332,6 +332,50 @@ class DefinitionTest {
     assertEquals(SPECIFICATION.reply(sent), answer.reply());
   }
 
+  /** Its reply was lost, was not to come, or is not on record whole. */
+  @Test
+  void whatWasDrawnWithoutAReplyMayBeAnyMember() {
+    for (var reply : Arrays.asList(null, "", "*1\r\n$9\r\na")) {
+      var trace = new MemoryTrace(SPECIFICATION);
+      trace.add(operation(1, 0, 1, "SADD s a b", ":2\r\n"));
+      var drawn = operation(2, 2, 3, "SPOP s 1", "");
+      trace.add(answered(drawn, reply));
+      var why = new Why(SPECIFICATION, trace);
+      for (var question : List.of("SISMEMBER s a", "SISMEMBER s b")) {
+        for (var told : List.of(":0\r\n", ":1\r\n")) {
+          var answer = why.ask(operation(3, 4, 5, question, told), Why.Wish.ONE);
+          assertEquals(List.of(1L, 2L), answer.witnesses().getFirst().rows(), answer::toString);
+          assertEquals(
+              reply == null ? Answer.Certainty.ONE_OF : Answer.Certainty.CERTAIN,
+              answer.certainty(),
+              answer::toString);
+        }
+      }
+    }
+  }
+
+  private static Operation answered(Operation operation, String reply) {
+    return new Operation(
+        operation.row(),
+        1,
+        1,
+        1,
+        "0",
+        operation.sent(),
+        reply == null ? null : operation.replied(),
+        operation.request(),
+        reply == null ? null : Bytes.of(reply));
+  }
+
+  @Test
+  void nothingIsClaimedOfADrawThatWasNeverMade() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SADD s a b", ":2\r\n"));
+    var answer = new Why(SPECIFICATION, trace).ask(now(9, "SPOP s"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+    assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
+  }
+
   @Test
   void writesNumbersTheSameInEveryCountry() {
     var before = Locale.getDefault();
