@@ -80,8 +80,15 @@ final class Sets {
   private static void touchTaken(Call call) {
     if (isDraw(call)) {
       call.changes(SET, call.key(1), true);
+    } else if (isShort(call) || taken(call).isEmpty()) {
+      call.reads(SET, call.key(1));
     }
     touchRemoved(call, taken(call), true);
+  }
+
+  /** Whether it has got less than it asked for: then its reply tells all that there was. */
+  private static boolean isShort(Call call) {
+    return taken(call).size() < (call.words() > 2 ? call.count(2) : 1);
   }
 
   /** Whether it draws at random, and nobody knows what. */
@@ -97,14 +104,19 @@ final class Sets {
     return call.elements().stream().map(Bytes.class::cast).toList();
   }
 
-  /** Takes out what was recorded as taken, and replies those that are there. */
+  /**
+   * Takes out what was recorded as taken, and replies those that are there; or all that there is,
+   * if that was what it had got.
+   */
   private static Object pop(Call call) {
     if (isDraw(call)) {
       throw new UnsupportedOperationException("nobody knows what was taken");
     }
     var there = call.set(call.key(1));
-    there.retainAll(taken(call));
     removed(call, taken(call));
+    if (!isShort(call)) {
+      there.retainAll(taken(call));
+    }
     return call.words() > 2
         ? new HashSet<>(there)
         : there.stream().findFirst().<Object>map(member -> member).orElse(Resp.NIL);

@@ -98,6 +98,14 @@ class DefinitionTest {
           SADD s a; SREM s a; SMOVE s d a            | SISMEMBER d a  | 2
           SET a 1; DEL a; COPY a b                   | GET b          | 2
           SET x 0; MSETNX x 7 y 7                    | GET y          | 1
+          SADD s a; DEL s                            | SPOP s         | 2
+          SADD s a d; SREM s d                       | SPOP s 5       | 1 2
+          SADD s a; SREM s a                         | SPOP s 5       | 2
+          SADD s a; SREM s a; SREM s a               | SPOP s         | 2 or 3
+          HSET s f v                                 | SPOP s         | 1
+          HSET s f v; DEL s                          | SPOP s 0       | 2
+          SADD s a                                   | SPOP s 0       | {}
+          SADD s a; SADD s b; SPOP s 2               | SPOP s         | 3
           SET x 42; INCRBY x 1; INCRBY x 2; DECRBY x 3 | GET x        | 1 2 3 4
           SET x 1; MOVE x notanumber                 | GET x          | 1
           SET x 1; MOVE x 99                         | GET x          | 1
