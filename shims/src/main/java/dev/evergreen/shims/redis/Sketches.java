@@ -66,7 +66,7 @@ final class Sketches {
 
   /** What has gone to another server is removed here, if that was not to be a copy. */
   private static void touchMigrated(Call call) {
-    int named = call.place("KEYS", 6, Map.of("AUTH", 1, "AUTH2", 2));
+    int named = call.firstPlace("KEYS", 6, Map.of("AUTH", 1, "AUTH2", 2));
     var keys =
         call.word(3).length() > 0
             ? List.of(call.key(3))

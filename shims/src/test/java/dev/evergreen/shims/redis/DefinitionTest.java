@@ -340,6 +340,34 @@ class DefinitionTest {
     assertEquals(SPECIFICATION.reply(sent), answer.reply());
   }
 
+  /** What ends the options is not said again, whatever comes behind it. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "SET x 1 PXAT 1 PXAT 33000000000000 | GET x",
+        "SET x 1; GETEX x PXAT 1 PXAT 33000000000000 | PEXPIRETIME x",
+        "RPUSH l 1; SORT l STORE a STORE b | LRANGE b 0 -1",
+        "RPUSH l 2 1; SET w1 1; SET w2 2 | SORT l BY nosort BY w*",
+        "RPUSH l 2 1; SET w1 2; SET w2 1 | SORT l BY none* BY w*",
+        "SET x 1; COPY x y DB 1 DB 0 | GET y",
+        "RPUSH l a b c a | LPOS l a RANK 1 RANK 2",
+        "RPUSH l a b a | LPOS l a COUNT 1 COUNT 0",
+        "ZADD z 1 a 2 b 3 c | ZRANGEBYSCORE z 1 3 LIMIT 0 1 LIMIT 1 1",
+        "ZADD z 1 a; ZADD y 1 a | ZUNION 2 z y WEIGHTS 1 1 WEIGHTS 2 3 WITHSCORES",
+        "ZADD z 1 a; ZADD y 2 a | ZUNION 2 z y AGGREGATE SUM AGGREGATE MAX WITHSCORES",
+        "SADD s a b | SINTERCARD 1 s LIMIT 1 LIMIT 2",
+        "SET a 1; SET b 1 | SCAN 0 MATCH a MATCH b",
+        "GEOADD g 13 38 a 15 37 b | GEOSEARCH g FROMLONLAT 13 38 BYRADIUS 900 km COUNT 1 COUNT 2",
+        "GEOADD g 13 38 a 15 37 b | GEOSEARCH g FROMLONLAT 13 38 BYRADIUS 900 km COUNT 1 DESC ASC",
+        "XADD x 1-1 f v; XADD x 1-2 f v | XREAD COUNT 2 COUNT 1 STREAMS x 0",
+        "XADD count 1-1 f v; XADD count 1-2 f v | XREAD COUNT 1 STREAMS count 0",
+        "XADD streams 1-1 f v | XREAD STREAMS streams 0"
+      })
+  void theLastOfRepeatedOptionsCounts(String history) {
+    var parts = history.split(" \\| ", -1);
+    explainsHistoriesOfApplications(parts[0], parts[1]);
+  }
+
   /** Its reply was lost, was not to come, or is not on record whole. */
   @Test
   void whatWasDrawnWithoutAReplyMayBeAnyMember() {
