@@ -531,6 +531,27 @@ final class OwnUpstream {
     }
   }
 
+  /**
+   * Has Redis carry out a command here, after all that the client has been replied to elsewhere. For
+   * WAIT counts what was written until the last command of its connection: else it would wait for
+   * nothing that went by a lane. Everybody may say HELLO, also while a script is busy. What is under
+   * way here came after that, and does the same. Blocks until Redis has replied.
+   */
+  void catchUp() throws IOException {
+    if (isIdle() && doesAsItIsTold()) {
+      var _ = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("HELLO"));
+    }
+  }
+
+  private boolean isIdle() {
+    lock.lock();
+    try {
+      return outstanding == 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private boolean doesAsItIsTold() {
     lock.lock();
     try {
