@@ -107,6 +107,11 @@ public interface StoreKind {
     return space.isEmpty() ? Cell.ALL : Cell.of(space);
   }
 
+  /** Whether the store certainly had nothing in a cell when an epoch with these facts began. */
+  default boolean wasEmpty(String facts, Cell cell) {
+    return facts.lines().anyMatch(EMPTY::equals);
+  }
+
   /** The places that something that did not pass the recorder may have written. */
   default List<Cell> outside(Bytes evidence) {
     return List.of(Cell.ALL);

@@ -106,6 +106,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private long breakBefore = -1;
 
+  /** Asked once for a question. */
+  private Optional<FirstEpoch> firstEpoch = Optional.empty();
+
   /** Where requests begin and end to be under way that are not on record; asked for a question. */
   private @Nullable NavigableMap<Long, Boolean> drops;
 
@@ -841,6 +844,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     large.clear();
     outsideLearnt = false;
     breakBefore = -1;
+    firstEpoch = Optional.empty();
     drops = null;
   }
 
@@ -1434,7 +1438,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
             breakBefore = before;
           }
           var outside = outside(cell, before).map(row -> new Break(row, Break.Kind.OUTSIDE));
-          return Stream.of(outside, breakOfAll)
+          var beginning = firstEpoch().filter(first -> first.id < before && !first.wasEmpty(cell));
+          return Stream.of(
+                  outside,
+                  breakOfAll,
+                  beginning.map(first -> new Break(first.id, Break.Kind.BEGINNING)))
               .flatMap(Optional::stream)
               .max(Comparator.comparingLong(Break::row));
         });
@@ -1448,19 +1456,33 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
     last("select max(seq) from gap where seq < ?", before)
         .ifPresent(row -> breaks.add(new Break(row, Break.Kind.GAP)));
-    // A store that was empty at the very beginning has nothing from before it.
-    last(
-            """
-            select max(id) from epoch where id < ?
-            and (id > (select min(id) from epoch) or facts not like '%\
-            """
-                + StoreKind.EMPTY
-                + "%')",
-            before)
+    last("select max(id) from epoch where id < ? and id > (select min(id) from epoch)", before)
         .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
     last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
         .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
     return breaks.stream().max(Comparator.comparingLong(Break::row));
+  }
+
+  /**
+   * The beginning of the record. Where the store had nothing then, there is nothing from before it.
+   */
+  private Optional<FirstEpoch> firstEpoch() throws SQLException {
+    if (!still || firstEpoch.isEmpty()) {
+      var select = statement("select id, facts from epoch where id = (select min(id) from epoch)");
+      try (var found = select.executeQuery()) {
+        if (found.next()) {
+          long id = found.getLong(1);
+          firstEpoch = Optional.of(new FirstEpoch(id, found.getString(2), rows.kind(id)));
+        }
+      }
+    }
+    return firstEpoch;
+  }
+
+  private record FirstEpoch(long id, String facts, StoreKind kind) {
+    boolean wasEmpty(Cell cell) {
+      return kind.wasEmpty(facts, cell);
+    }
   }
 
   /**

@@ -22,10 +22,10 @@ import java.util.stream.Stream;
  */
 final class Scripts {
   static final String FAMILY = "scripts";
-  private static final Cell SCRIPTS = Cell.of("s");
+  static final Cell SCRIPTS = Cell.of("s");
 
   /** Beside the scripts: SCRIPT FLUSH leaves functions as they are. */
-  private static final Cell FUNCTIONS = Cell.of("f");
+  static final Cell FUNCTIONS = Cell.of("f");
 
   private static final Set<String> CALLS =
       Set.of("EVAL", "EVALSHA", "FCALL", "EVAL_RO", "EVALSHA_RO", "FCALL_RO");

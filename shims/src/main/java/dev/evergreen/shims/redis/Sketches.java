@@ -114,6 +114,11 @@ final class Sketches {
     c.on("DEBUG", Sketches::touchByDebugging, Commands.NO_FUNCTION);
   }
 
+  /** Whether there always is something. */
+  static boolean isNeverEmpty(Cell cell) {
+    return PARAMETERS.contains(cell) || USERS.contains(cell);
+  }
+
   /** Users are one cell: who is told of one may be told that there is none. */
   private static void touchUsers(Call call) {
     switch (call.option(1)) {

@@ -629,6 +629,59 @@ class RecordedTest {
     }
   }
 
+  /** That there were no keys says nothing of what else there is. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)"
+            + " | FUNCTION LIST",
+        "EVAL return(1) 0 | SCRIPT EXISTS 930269f31393d0be681588b6ab08dccee7d6bb67",
+        "CONFIG SET maxmemory 1gb | CONFIG GET maxmemory",
+        "ACL SETUSER bob on | ACL USERS"
+      })
+  void whatAServerWithoutKeysHasMayBeOlderThanTheRecord(String history)
+      throws IOException, InterruptedException {
+    var parts = history.split(" \\| ", -1);
+    try (var redis = RedisServer.start()) {
+      var fresh = whyAfter(redis, parts[1]);
+      boolean alwaysThere = parts[1].startsWith("CONFIG") || parts[1].startsWith("ACL");
+      assertEquals(
+          alwaysThere ? Answer.Certainty.BEFORE_RECORDING : Answer.Certainty.CERTAIN,
+          fresh.certainty(),
+          fresh::toString);
+      var reply = redis.ask(parts[0].split(" ", -1));
+      assertFalse(reply.startsWith("-"), reply);
+      var older = whyAfter(redis, parts[1]);
+      assertEquals(Answer.Certainty.BEFORE_RECORDING, older.certainty(), older::toString);
+    }
+  }
+
+  /** Why a Redis answers as it does, if this is the first thing that passes a shim. */
+  private Answer whyAfter(RedisServer redis, String question)
+      throws IOException, InterruptedException {
+    var place = java.nio.file.Files.createTempDirectory(directory, "trace");
+    try (var recording =
+            Recording.open(
+                place,
+                "",
+                SpoolSettings.DEFAULT,
+                Redactor.open(place, List.of()),
+                Retention.ALL);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + redis.port)
+                    .withSpool(recording.spool())
+                    .withRedactor(recording.redactor()));
+        var client = Talk.to(Shimmed.port(shim))) {
+      client.ask(question.split(" ", -1));
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
+    }
+    try (var trace = StoredTrace.open(place.toString(), Duration.ofSeconds(20))) {
+      var last = trace.from(1, 10).getLast();
+      return new Why(new RedisSpecification(), trace).ask(last, Why.Wish.ONE);
+    }
+  }
+
   @Test
   void flushingScriptsLeavesFunctions() throws IOException, InterruptedException {
     var load = "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)";
