@@ -532,10 +532,10 @@ final class OwnUpstream {
   }
 
   /**
-   * Has Redis carry out a command here, after all that the client has been replied to elsewhere. For
-   * WAIT counts what was written until the last command of its connection: else it would wait for
-   * nothing that went by a lane. Everybody may say HELLO, also while a script is busy. What is under
-   * way here came after that, and does the same. Blocks until Redis has replied.
+   * Has Redis carry out a command here, after all that the client has been replied to elsewhere.
+   * For WAIT counts what was written until the last command of its connection: else it would wait
+   * for nothing that went by a lane. Everybody may say HELLO, also while a script is busy. What is
+   * under way here came after that, and does the same. Blocks until Redis has replied.
    */
   void catchUp() throws IOException {
     if (isIdle() && doesAsItIsTold()) {

@@ -239,8 +239,7 @@ final class ServerWatch {
   /** Of what it says that it has nothing, if it takes nothing from another. */
   private static List<String> nothing(Exchange.Reply keyspace, String memory) {
     var facts = new ArrayList<String>();
-    if (!keyspace.isError()
-        && !Pattern.compile("(?m)^db[0-9]").matcher(keyspace.text()).find()) {
+    if (!keyspace.isError() && !Pattern.compile("(?m)^db[0-9]").matcher(keyspace.text()).find()) {
       facts.add(StoreKind.EMPTY);
     }
     if (field(memory, "number_of_cached_scripts").equals("0")) {

@@ -155,8 +155,7 @@ final class Sketches {
       }
     } else if (call.option(1).equals("GET")) {
       for (int i = 2; i < call.words(); i++) {
-        call.reads(
-            call.option(i).matches("[A-Z0-9-]*") ? parameter(call.option(i)) : PARAMETERS);
+        call.reads(call.option(i).matches("[A-Z0-9-]*") ? parameter(call.option(i)) : PARAMETERS);
       }
     }
   }

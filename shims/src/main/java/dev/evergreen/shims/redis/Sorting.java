@@ -133,19 +133,14 @@ final class Sorting {
    */
   static boolean mayLeaveOrder(Call call) {
     int by = option(call, "BY");
-    return by > 0
-        && by + 1 < call.words()
-        && !isUnsorted(call)
-        && option(call, "ALPHA") > 0;
+    return by > 0 && by + 1 < call.words() && !isUnsorted(call) && option(call, "ALPHA") > 0;
   }
 
   /**
    * Whether elements may stand as the store keeps them: it sorts those of a set only to keep them.
    */
   static boolean mayBeAsKept(Call call) {
-    return isUnsorted(call)
-        && option(call, "STORE") < 0
-        && !(call.reply() instanceof Resp.Failure);
+    return isUnsorted(call) && option(call, "STORE") < 0 && !(call.reply() instanceof Resp.Failure);
   }
 
   private static Comparator<Bytes> byText(Call call, @Nullable Bytes pattern) {

@@ -662,11 +662,7 @@ class RecordedTest {
     var place = java.nio.file.Files.createTempDirectory(directory, "trace");
     try (var recording =
             Recording.open(
-                place,
-                "",
-                SpoolSettings.DEFAULT,
-                Redactor.open(place, List.of()),
-                Retention.ALL);
+                place, "", SpoolSettings.DEFAULT, Redactor.open(place, List.of()), Retention.ALL);
         var shim =
             RedisShim.start(
                 Shimmed.settings("127.0.0.1:" + redis.port)
