@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>What it holds ({@link Content}) and how it stands with its publisher ({@link Line}) change by
  * few events. That a result may be outdated follows from both ({@link #inDoubt}) and is kept
- * nowhere.
+ * nowhere. A new one has nothing, and is not heard of.
  *
  * <pre>
  * event                          content                             line
@@ -34,7 +34,8 @@ import org.jspecify.annotations.Nullable;
  * the publisher answers          unchanged                           HEARD, if Held and the wish is
  *                                                                      late enough
  * the publisher is gone, silent  unchanged                           HEARD to SILENT
- * the end of its grace           unchanged, takes no more            CLOSED, for ever
+ * the end of its grace, or it    unchanged, takes no more            CLOSED, for ever
+ *   could not ask
  * </pre>
  *
  * <p><b>Versions.</b> Inside an epoch only a higher sequence is installed. Another epoch is adopted

@@ -943,13 +943,7 @@ class WakeUpTest {
     try (var wired = new WiredNodes(far)) {
       var node = wired.start(near, PATIENT.withCacheGrace(Duration.ofMillis(1)));
       var host = wired.start(far, PATIENT);
-      var former = node.reactive(node.grains().get(Cell.class, "c")::text);
-      assertEquals("", former.tracker().next(SOON));
-      var push = new HeldPush(wired);
-      host.grains().get(Cell.class, "c").set("last");
-      push.awaitSent();
-      former.close();
-      WiredNodes.await("the end of its cache", () -> node.caches.size() == 0);
+      var push = pushToFormerCache(wired, node, host);
       moveAway(wired, host, push);
       try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
         var texts = computation.tracker();
@@ -972,13 +966,7 @@ class WakeUpTest {
     try (var wired = new WiredNodes(far)) {
       var node = wired.start(near, PATIENT.withCacheGrace(Duration.ofMillis(1)));
       var host = wired.start(far, PATIENT);
-      var former = node.reactive(node.grains().get(Cell.class, "c")::text);
-      assertEquals("", former.tracker().next(SOON));
-      var push = new HeldPush(wired);
-      host.grains().get(Cell.class, "c").set("last");
-      push.awaitSent();
-      former.close();
-      WiredNodes.await("the end of its cache", () -> node.caches.size() == 0);
+      var push = pushToFormerCache(wired, node, host);
       moveAway(wired, host, push);
       wired.wire =
           (from, to, message) -> {
@@ -998,6 +986,18 @@ class WakeUpTest {
         assertEquals(Freshness.IN_DOUBT, texts.freshness());
       }
     }
+  }
+
+  /** The cache is closed, and the push is still under way. */
+  private static HeldPush pushToFormerCache(WiredNodes wired, NodeRuntime node, NodeRuntime host) {
+    var former = node.reactive(node.grains().get(Cell.class, "c")::text);
+    assertEquals("", former.tracker().next(SOON));
+    var push = new HeldPush(wired);
+    host.grains().get(Cell.class, "c").set("last");
+    push.awaitSent();
+    former.close();
+    WiredNodes.await("the end of its cache", () -> node.caches.size() == 0);
+    return push;
   }
 
   private static boolean asked(NodeRuntime node, NodeId where) {

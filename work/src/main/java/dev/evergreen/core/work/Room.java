@@ -58,7 +58,7 @@ public final class Room {
     return false;
   }
 
-  /** Lets the next one in, if it has entered or if it has come anyway. */
+  /** Says that one who has entered is inside no longer; the first who waits looks again. */
   public void leave() {
     inside.decrementAndGet();
     wakeFirst();
