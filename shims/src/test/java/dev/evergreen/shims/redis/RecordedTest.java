@@ -393,6 +393,38 @@ class RecordedTest {
     assertEquals(Answer.Certainty.GAP, ask("GET a", "1").certainty());
   }
 
+  /** Also where nobody hears that it was only queued. */
+  @Test
+  void whatIsQueuedWithoutRepliesHasNoEffectIfItIsDiscarded()
+      throws IOException, InterruptedException {
+    recordedWithoutReplies("SET k 0", "MULTI", "SET k 1", "DISCARD");
+    var answer = ask("GET k");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+    assertEquals(Bytes.of("0"), answer.reply());
+  }
+
+  @Test
+  void nobodyKnowsWhatBecomesOfATransactionWithoutReplies()
+      throws IOException, InterruptedException {
+    recordedWithoutReplies("SET k 0", "WATCH k", "SET k 2", "MULTI", "SET k 1", "EXEC");
+    assertEquals(Answer.Certainty.ONE_OF, ask("GET k").certainty());
+  }
+
+  private void recordedWithoutReplies(String... requests)
+      throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.send("CLIENT", "REPLY", "OFF");
+            for (var request : requests) {
+              client.send(request.split(" ", -1));
+            }
+            assertEquals("+OK\r\n", client.ask("CLIENT", "REPLY", "ON"));
+          }
+        });
+  }
+
   private static String ask(Shimmed shimmed, int database) throws IOException {
     try (var talk = Talk.to(shimmed.redis.port)) {
       talk.ask("SELECT", "" + database);
