@@ -44,9 +44,6 @@ final class OwnUpstream {
   /** The words of a greeting with one user and nothing behind. */
   private static final int SHORT_GREETING = 5;
 
-  /** What Redis would say if it said anything. */
-  private static final ByteBuffer QUEUED = ByteBuffer.wrap(Inline.ascii("+QUEUED\r\n"));
-
   private static final String UNRECORDED = "Redis took for requests what is none to the shim";
 
   private static final String NO_DATABASE = "it cannot be told in which database a client is";
@@ -1223,20 +1220,12 @@ final class OwnUpstream {
       if (next == null || !isSilent(next)) {
         return count;
       }
-      boolean queues = queueing && !endsQueue(next.verb) && next.verb != Verb.NOTHING;
-      boolean executes = queueing && next.verb == Verb.EXEC;
+      var unanswered = unanswered(next.verb);
       if (changesUnheard(next)) {
         lose();
         return 0;
       }
-      if (queues) {
-        // It has no effect of its own, whatever becomes of the transaction.
-        var _ = tape.reply(next.number(), QUEUED.duplicate(), 0, QUEUED.capacity());
-      } else {
-        // Nobody can know whether a transaction was stopped by what was watched, or refused.
-        tape.unanswered(
-            next.number(), executes ? Unanswered.OUTCOME_UNKNOWN : Unanswered.NONE_EXPECTED);
-      }
+      tape.unanswered(next.number(), unanswered);
       if (scripts != null && (next.verb == Verb.SCRIPT || next.verb == Verb.EXEC)) {
         scripts.doubt();
         unheardScript = true;
@@ -1246,6 +1235,20 @@ final class OwnUpstream {
         over(expected.removeFirst());
       }
     }
+  }
+
+  /**
+   * What is queued has no effect of its own, whatever becomes of its transaction; and nobody can
+   * know whether that was stopped by what was watched, or refused.
+   */
+  private Unanswered unanswered(Verb verb) {
+    if (!queueing || verb == Verb.NOTHING) {
+      return Unanswered.NONE_EXPECTED;
+    }
+    if (!endsQueue(verb)) {
+      return Unanswered.QUEUED;
+    }
+    return verb == Verb.EXEC ? Unanswered.OUTCOME_UNKNOWN : Unanswered.NONE_EXPECTED;
   }
 
   /** Whether Redis says nothing to it. */
