@@ -29,51 +29,6 @@ final class CutTest {
     this.directory = directory;
   }
 
-  /** The more telling ones first; all of them by {@code -Devergreen.cuts=12}. */
-  static Stream<Arguments> splits() {
-    return Stream.of(
-            arguments(Cut.DROPPED, ""),
-            arguments(Cut.REFUSED, ""),
-            arguments(Cut.REFUSED, "evidence"),
-            arguments(Cut.STUCK_TO_IT, ""),
-            arguments(Cut.STUCK, ""),
-            arguments(Cut.STUCK_FROM_IT, ""),
-            arguments(Cut.LOST_FROM_IT, ""),
-            arguments(Cut.LOST_TO_IT, ""),
-            arguments(Cut.REFUSED_FROM_IT, "evidence"),
-            arguments(Cut.REFUSED_TO_IT, "evidence"),
-            arguments(Cut.DROPPED, "evidence"),
-            arguments(Cut.STUCK, "evidence"))
-        .limit(Cut.tried());
-  }
-
-  @ParameterizedTest
-  @MethodSource("splits")
-  void theLargerPartOfASplitClusterGoesOnAndTheSmallerEnds(Cut how, String option)
-      throws Exception {
-    var options = Stream.of(option).filter(word -> !word.isEmpty()).toList();
-    try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, options, network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.write();
-      cluster.probe(1);
-      var smaller = cluster.drop("n1"); // the oldest, which coordinates
-      int mark = smaller.mark();
-      network.cut("n1", how);
-      cluster.probe(2);
-      assertEquals(75, smaller.exitValue());
-      assertEquals(
-          LedgerNode.LEDGERS,
-          smaller.toldSince(mark, "tracker-ended NodeStoppedException").size(),
-          "trackers that ended with a clear exception");
-      network.heal("n1");
-      cluster.still();
-      cluster.assertAllTrue();
-      cluster.start("n1");
-      cluster.assertAllTrue();
-    }
-  }
-
   static Stream<Arguments> wires() {
     return Stream.of(arguments(false, List.of()), arguments(true, List.of("evidence")))
         .limit(Cut.all() ? 2 : 1);

@@ -74,6 +74,19 @@ final class OpRows implements AutoCloseable {
     return withParts(kind(operation.epoch()), operation, earlier(operation));
   }
 
+  /** What an operation, or its parts, touch; as the loader has counted it. */
+  List<Touch> touches(Operation operation) {
+    try {
+      return kind(operation.epoch()).touches(operation);
+    } catch (SQLException e) {
+      throw new TraceException("The trace cannot be read", e);
+    } catch (TraceException e) {
+      throw e;
+    } catch (RuntimeException | StackOverflowError e) {
+      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
+    }
+  }
+
   /** The operation with its parts; without, if the kind fails at it. */
   static Operation withParts(StoreKind kind, Operation operation, Iterator<Operation> earlier) {
     try {

@@ -445,7 +445,7 @@ abstract class TraceStoreConformance {
       var line = Line.open(recording);
       line.exchange("set a 1", "ok");
       var names = "x".repeat(4_000);
-      for (int i = 0; i * 4_000L < StoredTrace.MOST_OUTSIDE; i++) {
+      for (int i = 0; i * 4_000L < StoredBreaks.MOST_OUTSIDE; i++) {
         var name = "key k" + (i < 50 ? i : 50 + i % 7) + names;
         line.spool().outside(line.epoch(), Frames.bytes(name));
       }
@@ -462,7 +462,7 @@ abstract class TraceStoreConformance {
           assertEquals(
               lastSign(Cell.of("0"), Long.MAX_VALUE),
               trace.lastBreak(Cell.of("0"), Long.MAX_VALUE).orElseThrow().row());
-          assertTrue(trace.outsideKnown() <= 3 * StoredTrace.MOST_OUTSIDE);
+          assertTrue(trace.outsideKnown() <= 3 * StoredBreaks.MOST_OUTSIDE);
           line.spool().outside(line.epoch(), Frames.bytes("key k" + i + names));
           assertTrue(recording.awaitLoaded(LONG));
         }

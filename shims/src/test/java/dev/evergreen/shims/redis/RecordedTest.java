@@ -410,8 +410,7 @@ class RecordedTest {
     assertEquals(Answer.Certainty.ONE_OF, ask("GET k").certainty());
   }
 
-  private void recordedWithoutReplies(String... requests)
-      throws IOException, InterruptedException {
+  private void recordedWithoutReplies(String... requests) throws IOException, InterruptedException {
     recorded(
         Durability.BATCH,
         shimmed -> {

@@ -1,0 +1,143 @@
+package dev.evergreen.provenance;
+
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.LongStream;
+
+/**
+ * The operations that were under way while many others were: a question asks again and again which
+ * of them may have come between. They are found once, if they are few.
+ */
+final class LongOperations {
+  private static final int MOST_KNOWN = 10_000;
+
+  private final ReadSession session;
+  private final OpRows rows;
+
+  /** What some of them could have written: each question asks for the same ones. */
+  private final Map<Long, List<Cell>> written = new HashMap<>();
+
+  /** All, if they are few; asked once for a question. */
+  private Optional<LongOnes> longOnes = Optional.empty();
+
+  LongOperations(ReadSession session, OpRows rows) {
+    this.session = session;
+    this.rows = rows;
+  }
+
+  /** The trace may be another one than it was at the last question. */
+  void forget() {
+    written.clear();
+    longOnes = Optional.empty();
+  }
+
+  /** Whether one could have written something of a cell. */
+  boolean couldWrite(long row, Cell cell) {
+    return written(row).stream().anyMatch(cell::overlaps);
+  }
+
+  /** The cells that a long operation could have written. */
+  private List<Cell> written(long row) {
+    if (written.size() > MOST_KNOWN) {
+      written.clear();
+    }
+    return written.computeIfAbsent(
+        row,
+        _ ->
+            session.read(() -> rows.operation(row)).stream()
+                .flatMap(operation -> rows.touches(operation).stream())
+                .filter(Touch::writes)
+                .map(Touch::cell)
+                .toList());
+  }
+
+  /**
+   * The long operations, the highest row first.
+   *
+   * @param highest of each the highest end of it and those after it
+   */
+  private record LongOnes(long[] rows, long[] ends, long[] highest, boolean cut) {
+    /** Those below a row that end above another. */
+    List<Long> find(long below, long at) {
+      if (rows.length == 0) {
+        return List.of();
+      }
+      var found = new ArrayList<Long>();
+      for (int i = firstBelow(below); i < rows.length && highest[i] > at; i++) {
+        if (ends[i] > at) {
+          found.add(rows[i]);
+        }
+      }
+      return found;
+    }
+
+    private int firstBelow(long row) {
+      int low = 0;
+      int high = rows.length;
+      while (low < high) {
+        int middle = (low + high) >>> 1;
+        if (rows[middle] >= row) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      return low;
+    }
+  }
+
+  /** The long operations below a row that were under way at another, or that have no end. */
+  List<Long> underWay(long below, long at) throws SQLException {
+    if (longOnes.isEmpty()) {
+      longOnes = Optional.of(readLongOnes());
+    }
+    var known = longOnes.get();
+    long end = Math.min(at, Long.MAX_VALUE - 1);
+    return known.cut() ? askLongOnes(below, end) : known.find(below, end);
+  }
+
+  private LongOnes readLongOnes() throws SQLException {
+    var select =
+        session.statement(
+            "select seq, %s from op where %s and outcome <> %d order by seq desc limit %d"
+                .formatted(
+                    TraceDatabase.END,
+                    TraceDatabase.longer(),
+                    Outcome.NOT_SENT.code(),
+                    MOST_KNOWN + 1));
+    var rows = LongStream.builder();
+    var ends = LongStream.builder();
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        rows.add(found.getLong(1));
+        ends.add(found.getLong(2));
+      }
+    }
+    var end = ends.build().toArray();
+    var highest = end.clone();
+    for (int i = highest.length - 2; i >= 0; i--) {
+      highest[i] = Math.max(highest[i], highest[i + 1]);
+    }
+    return new LongOnes(rows.build().toArray(), end, highest, end.length > MOST_KNOWN);
+  }
+
+  private List<Long> askLongOnes(long below, long at) throws SQLException {
+    var select =
+        session.statement(
+            "select seq from op where %s and seq < ? and %s > ? and outcome <> %d order by seq desc"
+                .formatted(TraceDatabase.longer(), TraceDatabase.END, Outcome.NOT_SENT.code()));
+    select.setLong(1, below);
+    select.setLong(2, at);
+    var rows = new ArrayList<Long>();
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        rows.add(found.getLong(1));
+      }
+    }
+    return rows;
+  }
+}

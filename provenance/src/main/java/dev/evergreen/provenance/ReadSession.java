@@ -1,0 +1,171 @@
+package dev.evergreen.provenance;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a reader asks a trace's database by: a connection with its statements, and the time that a
+ * question may take. To be used by one thread, but for {@link #giveUp}.
+ */
+final class ReadSession implements AutoCloseable {
+  private final TraceDatabase database;
+  private final Connection connection;
+  private final Map<String, PreparedStatement> statements = new HashMap<>();
+
+  /** How long a question may take, or zero for any time; and until when. */
+  private Duration allowed = Duration.ZERO;
+
+  private long deadline;
+
+  /** Whether nobody wants an answer any more. */
+  private volatile boolean givenUp;
+
+  /** Whether nothing comes or goes at present, for a question. */
+  private boolean still;
+
+  ReadSession(TraceDatabase database, Connection connection) {
+    this.database = database;
+    this.connection = connection;
+  }
+
+  TraceDatabase database() {
+    return database;
+  }
+
+  /** Whether all that is read is of one moment, so that it may be held. */
+  boolean isStill() {
+    return still;
+  }
+
+  /** Reads from the database; turns its exceptions. */
+  interface Reading<T extends @Nullable Object> {
+    T read() throws SQLException;
+  }
+
+  <T extends @Nullable Object> T read(Reading<T> reading) {
+    try {
+      return reading.read();
+    } catch (SQLException e) {
+      throw new TraceException("The trace in %s cannot be read".formatted(database), e);
+    }
+  }
+
+  /**
+   * Answers a question from the trace as it is at one moment: meanwhile the database keeps what is
+   * removed.
+   *
+   * @param forget what is held of the trace, before and after
+   */
+  <T extends @Nullable Object> T atOnce(Supplier<T> question, Runnable forget) {
+    if (!read(connection::getAutoCommit)) {
+      return question.get();
+    }
+    forget.run();
+    read(
+        () -> {
+          connection.setAutoCommit(false);
+          return true;
+        });
+    still = true;
+    T answer;
+    try {
+      answer = question.get();
+    } catch (RuntimeException | Error e) {
+      try {
+        endAtOnce(forget);
+      } catch (RuntimeException | Error more) {
+        e.addSuppressed(more);
+      }
+      throw e;
+    }
+    endAtOnce(forget);
+    return answer;
+  }
+
+  private void endAtOnce(Runnable forget) {
+    read(
+        () -> {
+          try {
+            connection.rollback();
+          } finally {
+            still = false;
+            connection.setAutoCommit(true);
+            forget.run();
+          }
+          return true;
+        });
+  }
+
+  /**
+   * Lets what is asked from now on take so long at most: after that it fails with an exception that
+   * says so.
+   */
+  void allow(Duration limit) {
+    allowed = limit;
+    deadline = System.nanoTime() + limit.toNanos();
+  }
+
+  /** Lets whatever is asked, now and from now on, fail soon. By any thread. */
+  void giveUp() {
+    givenUp = true;
+  }
+
+  /** Throws if the question has taken its time, or nobody wants the answer any more. */
+  void checkTime() {
+    if (givenUp) {
+      throw new TraceException("The question was given up");
+    }
+    if (!allowed.isZero() && System.nanoTime() - deadline > 0) {
+      throw new TraceException(
+          "The question takes longer than %d s; the command line has no limit"
+              .formatted(allowed.toSeconds()));
+    }
+  }
+
+  /** A row that is found below another; the statement's one parameter. */
+  Optional<Long> last(String sql, long before) throws SQLException {
+    var select = statement(sql);
+    select.setLong(1, before);
+    try (var found = select.executeQuery()) {
+      if (!found.next()) {
+        return Optional.empty();
+      }
+      long row = found.getLong(1);
+      return found.wasNull() ? Optional.empty() : Optional.of(row);
+    }
+  }
+
+  /** The one number that a statement without parameters finds. */
+  long number(String sql) throws SQLException {
+    try (var found = statement(sql).executeQuery()) {
+      found.next();
+      return found.getLong(1);
+    }
+  }
+
+  /** A statement, which is prepared once. */
+  PreparedStatement statement(String sql) throws SQLException {
+    var known = statements.get(sql);
+    if (known == null) {
+      known = connection.prepareStatement(sql);
+      statements.put(sql, known);
+    }
+    return known;
+  }
+
+  @Override
+  public void close() {
+    read(
+        () -> {
+          connection.close();
+          return true;
+        });
+  }
+}

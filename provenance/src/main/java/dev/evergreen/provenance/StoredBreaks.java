@@ -1,0 +1,233 @@
+package dev.evergreen.provenance;
+
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds where a trace in its database is not whole. Signs of what did not pass the recorder are
+ * known by heart, as a question asks for each cell that it demands.
+ */
+final class StoredBreaks {
+  /** Signs of what did not pass the recorder are known by heart up to so many bytes. */
+  static final long MOST_OUTSIDE = 16 << 20;
+
+  private static final int PAGE = 256;
+
+  private final ReadSession session;
+  private final OpRows rows;
+
+  /** The newest break of all cells below some row; asked once for what one operation demands. */
+  private Optional<Trace.Break> breakOfAll = Optional.empty();
+
+  private long breakBefore = -1;
+
+  /** Asked once for a question. */
+  private Optional<FirstEpoch> firstEpoch = Optional.empty();
+
+  /** Where requests begin and end to be under way that are not on record; asked for a question. */
+  private @Nullable NavigableMap<Long, Boolean> drops;
+
+  private final OutsideSigns outside = new OutsideSigns();
+
+  /** Whether there are signs that are older than those that are known. */
+  private boolean outsideCut;
+
+  /** Whether all of them that there are to be known are, for a question. */
+  private boolean outsideLearnt;
+
+  StoredBreaks(ReadSession session, OpRows rows) {
+    this.session = session;
+    this.rows = rows;
+  }
+
+  /** The trace may be another one than it was at the last question. */
+  void forget() {
+    outsideLearnt = false;
+    breakBefore = -1;
+    firstEpoch = Optional.empty();
+    drops = null;
+  }
+
+  /** See {@link Trace#lastBreak}. */
+  Optional<Trace.Break> last(Cell cell, long before) {
+    return session.read(
+        () -> {
+          if (!session.isStill() || breakBefore != before) {
+            breakOfAll = lastBreakOfAll(before);
+            breakBefore = before;
+          }
+          var outside =
+              outside(cell, before).map(row -> new Trace.Break(row, Trace.Break.Kind.OUTSIDE));
+          var beginning = firstEpoch().filter(first -> first.id < before && !first.wasEmpty(cell));
+          return Stream.of(
+                  outside,
+                  breakOfAll,
+                  beginning.map(first -> new Trace.Break(first.id, Trace.Break.Kind.BEGINNING)))
+              .flatMap(Optional::stream)
+              .max(Comparator.comparingLong(Trace.Break::row));
+        });
+  }
+
+  /** What is between operations of any cell. */
+  private Optional<Trace.Break> lastBreakOfAll(long before) throws SQLException {
+    var breaks = new ArrayList<Trace.Break>();
+    if (mayBeDropped(before)) {
+      breaks.add(new Trace.Break(before - 1, Trace.Break.Kind.GAP));
+    }
+    session
+        .last("select max(seq) from gap where seq < ?", before)
+        .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.GAP)));
+    session
+        .last("select max(id) from epoch where id < ? and id > (select min(id) from epoch)", before)
+        .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.BEGINNING)));
+    session
+        .last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
+        .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.BEGINNING)));
+    return breaks.stream().max(Comparator.comparingLong(Trace.Break::row));
+  }
+
+  /**
+   * The beginning of the record. Where the store had nothing then, there is nothing from before it.
+   */
+  private Optional<FirstEpoch> firstEpoch() throws SQLException {
+    if (!session.isStill() || firstEpoch.isEmpty()) {
+      var select =
+          session.statement("select id, facts from epoch where id = (select min(id) from epoch)");
+      try (var found = select.executeQuery()) {
+        if (found.next()) {
+          long id = found.getLong(1);
+          firstEpoch = Optional.of(new FirstEpoch(id, found.getString(2), rows.kind(id)));
+        }
+      }
+    }
+    return firstEpoch;
+  }
+
+  private record FirstEpoch(long id, String facts, StoreKind kind) {
+    boolean wasEmpty(Cell cell) {
+      return kind.wasEmpty(facts, cell);
+    }
+  }
+
+  /**
+   * Whether something that is not on record may have taken effect right before a row, whatever was
+   * recorded before: it had no room, and was not over. So may a request of which only the end had
+   * none, until its reply is there.
+   */
+  private boolean mayBeDropped(long before) throws SQLException {
+    if (!session.isStill() || drops == null) {
+      drops = readDrops();
+    }
+    var last = drops.lowerEntry(before);
+    return last != null && last.getValue();
+  }
+
+  /** From which rows on something that was dropped may still take effect, and from which not. */
+  private NavigableMap<Long, Boolean> readDrops() throws SQLException {
+    var found = new TreeMap<Long, Boolean>();
+    var select =
+        session.statement(
+            "select seq, why from gap where %s order by seq".formatted(Dropped.THESE));
+    try (var gaps = select.executeQuery()) {
+      while (gaps.next()) {
+        boolean underWay = Dropped.of(gaps.getString(2)) != Dropped.OVER;
+        var before = found.lastEntry();
+        if (underWay != (before != null && before.getValue())) {
+          found.put(gaps.getLong(1), underWay);
+        }
+      }
+    }
+    session
+        .last(
+            "select min(first_seq) from begun where kind = %d and first_seq < ?"
+                    .formatted(FrameKind.REQUEST.code())
+                + " and first_seq < (select max(seq) from gap where %s)".formatted(Dropped.THESE),
+            Long.MAX_VALUE)
+        .ifPresent(
+            first -> {
+              found.tailMap(first, true).clear();
+              found.put(first, true);
+            });
+    return found;
+  }
+
+  private Optional<Long> outside(Cell cell, long before) throws SQLException {
+    if (!session.isStill() || !outsideLearnt) {
+      learnOutside();
+      outsideLearnt = true;
+    }
+    var known = outside.last(cell, before);
+    if (known.isPresent() || !outsideCut) {
+      return known;
+    }
+    var older = signs(0, Math.min(before, outside.first()), Integer.MAX_VALUE);
+    try (var found = older.executeQuery()) {
+      while (found.next()) {
+        session.checkTime();
+        if (cells(found).stream().anyMatch(cell::overlaps)) {
+          return Optional.of(found.getLong(1));
+        }
+      }
+      return Optional.empty();
+    }
+  }
+
+  /** About how many bytes are spent on the signs that are known by heart. */
+  long outsideKnown() {
+    return outside.weight();
+  }
+
+  /** Reads the signs that are new; if there are too many, the newest of all. */
+  private void learnOutside() throws SQLException {
+    if (outside.weight() > 2 * MOST_OUTSIDE) {
+      outside.clear();
+      outsideCut = false;
+    }
+    long weight = 0;
+    var signs = new ArrayDeque<Runnable>();
+    try (var found = signs(outside.next(), Long.MAX_VALUE, Integer.MAX_VALUE).executeQuery()) {
+      while (weight < MOST_OUTSIDE && found.next()) {
+        session.checkTime();
+        long row = found.getLong(1);
+        var cells = cells(found);
+        weight += OutsideSigns.weight(cells);
+        signs.addFirst(() -> outside.add(row, cells));
+      }
+    }
+    if (weight >= MOST_OUTSIDE) {
+      // Those between may not have been read.
+      outside.clear();
+      outsideCut = true;
+    }
+    signs.forEach(Runnable::run);
+  }
+
+  /** The signs of some rows, the newest first. */
+  PreparedStatement signs(long from, long before, int most) throws SQLException {
+    var select =
+        session.statement(
+            "select seq, epoch, evidence, at from outside where seq >= ? and seq < ?"
+                + " order by seq desc limit ?");
+    select.setLong(1, from);
+    select.setLong(2, before);
+    select.setInt(3, most);
+    // Else PostgreSQL's driver would bring all of them into memory first.
+    select.setFetchSize(PAGE);
+    return select;
+  }
+
+  /** What may have been written of which there is a sign. */
+  List<Cell> cells(ResultSet sign) throws SQLException {
+    return rows.kind(sign.getLong(2)).outside(Bytes.of(sign.getBytes(3)));
+  }
+}
