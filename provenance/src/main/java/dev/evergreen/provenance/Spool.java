@@ -78,7 +78,7 @@ public final class Spool implements AutoCloseable {
 
   private static final System.Logger LOG = System.getLogger(Spool.class.getName());
   private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
-  private static final byte[] REASONS = {0, 1, 2};
+  private static final byte[] REASONS = {0, 1, 2, 3};
   private static final ByteBuffer WAS_FULL =
       ByteBuffer.wrap("the spool was full".getBytes(StandardCharsets.UTF_8));
 

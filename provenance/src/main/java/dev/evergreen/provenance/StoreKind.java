@@ -102,9 +102,19 @@ public interface StoreKind {
     return List.of();
   }
 
+  /** What the store says to what waits for the end of its transaction. */
+  default Bytes queued() {
+    return Bytes.EMPTY;
+  }
+
   /** The cell right below which the keys of a space are: see {@link Operation#space()}. */
   default Cell keys(String space) {
     return space.isEmpty() ? Cell.ALL : Cell.of(space);
+  }
+
+  /** Whether the store certainly had nothing in a cell when an epoch with these facts began. */
+  default boolean wasEmpty(String facts, Cell cell) {
+    return facts.lines().anyMatch(EMPTY::equals);
   }
 
   /** The places that something that did not pass the recorder may have written. */

@@ -31,6 +31,9 @@ final class StoredBreaks {
 
   private long breakBefore = -1;
 
+  /** Asked once for a question. */
+  private Optional<FirstEpoch> firstEpoch = Optional.empty();
+
   /** Where requests begin and end to be under way that are not on record; asked for a question. */
   private @Nullable NavigableMap<Long, Boolean> drops;
 
@@ -51,6 +54,7 @@ final class StoredBreaks {
   void forget() {
     outsideLearnt = false;
     breakBefore = -1;
+    firstEpoch = Optional.empty();
     drops = null;
   }
 
@@ -64,7 +68,11 @@ final class StoredBreaks {
           }
           var outside =
               outside(cell, before).map(row -> new Trace.Break(row, Trace.Break.Kind.OUTSIDE));
-          return Stream.of(outside, breakOfAll)
+          var beginning = firstEpoch().filter(first -> first.id < before && !first.wasEmpty(cell));
+          return Stream.of(
+                  outside,
+                  breakOfAll,
+                  beginning.map(first -> new Trace.Break(first.id, Trace.Break.Kind.BEGINNING)))
               .flatMap(Optional::stream)
               .max(Comparator.comparingLong(Trace.Break::row));
         });
@@ -79,21 +87,36 @@ final class StoredBreaks {
     session
         .last("select max(seq) from gap where seq < ?", before)
         .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.GAP)));
-    // A store that was empty at the very beginning has nothing from before it.
     session
-        .last(
-            """
-            select max(id) from epoch where id < ?
-            and (id > (select min(id) from epoch) or facts not like '%\
-            """
-                + StoreKind.EMPTY
-                + "%')",
-            before)
+        .last("select max(id) from epoch where id < ? and id > (select min(id) from epoch)", before)
         .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.BEGINNING)));
     session
         .last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
         .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.BEGINNING)));
     return breaks.stream().max(Comparator.comparingLong(Trace.Break::row));
+  }
+
+  /**
+   * The beginning of the record. Where the store had nothing then, there is nothing from before it.
+   */
+  private Optional<FirstEpoch> firstEpoch() throws SQLException {
+    if (!session.isStill() || firstEpoch.isEmpty()) {
+      var select =
+          session.statement("select id, facts from epoch where id = (select min(id) from epoch)");
+      try (var found = select.executeQuery()) {
+        if (found.next()) {
+          long id = found.getLong(1);
+          firstEpoch = Optional.of(new FirstEpoch(id, found.getString(2), rows.kind(id)));
+        }
+      }
+    }
+    return firstEpoch;
+  }
+
+  private record FirstEpoch(long id, String facts, StoreKind kind) {
+    boolean wasEmpty(Cell cell) {
+      return kind.wasEmpty(facts, cell);
+    }
   }
 
   /**

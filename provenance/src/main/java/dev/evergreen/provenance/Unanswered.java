@@ -9,7 +9,13 @@ public enum Unanswered {
   OUTCOME_UNKNOWN(1),
 
   /** It was never forwarded: it had no effect. */
-  NOT_SENT(2);
+  NOT_SENT(2),
+
+  /**
+   * The client had asked for no reply, and what it has sent only waits for what carries out all of
+   * its transaction: as if the store had said so, though it was not heard.
+   */
+  QUEUED(3);
 
   private static final Unanswered[] REASONS = values();
 

@@ -78,23 +78,32 @@ final class Call {
     return place(option, from) > 0;
   }
 
-  /** Where the option is among the words from here on, or -1. */
+  /** Where the option is among the words from here on, or -1. The last one counts. */
   int place(String option, int from) {
-    for (int i = from; i < words(); i++) {
-      if (option(i).equals(option)) {
-        return i;
-      }
-    }
-    return -1;
+    return place(option, from, words(), Map.of());
   }
 
   /**
-   * Where the option is among the words from here on, or -1. What belongs to an option is none
-   * itself, whatever it is called.
+   * Where the option is among the words from here on, or -1. The last one counts. What belongs to
+   * an option is none itself, whatever it is called.
    *
    * @param arguments how many words belong to an option, where any do
    */
   int place(String option, int from, Map<String, Integer> arguments) {
+    return place(option, from, words(), arguments);
+  }
+
+  /** The same among the words before an end. */
+  int place(String option, int from, int to, Map<String, Integer> arguments) {
+    int last = -1;
+    for (int i = from; i < to; i += 1 + arguments.getOrDefault(option(i), 0)) {
+      last = option(i).equals(option) ? i : last;
+    }
+    return last;
+  }
+
+  /** Where the option is first, behind which there are no others, or -1. */
+  int firstPlace(String option, int from, Map<String, Integer> arguments) {
     for (int i = from; i < words(); i += 1 + arguments.getOrDefault(option(i), 0)) {
       if (option(i).equals(option)) {
         return i;

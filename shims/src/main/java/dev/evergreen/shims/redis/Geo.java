@@ -352,7 +352,7 @@ final class Geo {
           }
         });
     var order = Comparator.comparingDouble(Found::distance);
-    all.sort(option(call, "DESC") > 0 ? order.reversed() : order);
+    all.sort(option(call, "DESC") > option(call, "ASC") ? order.reversed() : order);
     return all.subList(0, (int) Math.min(all.size(), most(call)));
   }
 

@@ -531,6 +531,27 @@ final class OwnUpstream {
     }
   }
 
+  /**
+   * Has Redis carry out a command here, after all that the client has been replied to elsewhere.
+   * For WAIT counts what was written until the last command of its connection: else it would wait
+   * for nothing that went by a lane. Everybody may say HELLO, also while a script is busy. What is
+   * under way here came after that, and does the same. Blocks until Redis has replied.
+   */
+  void catchUp() throws IOException {
+    if (isIdle() && doesAsItIsTold()) {
+      var _ = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("HELLO"));
+    }
+  }
+
+  private boolean isIdle() {
+    lock.lock();
+    try {
+      return outstanding == 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private boolean doesAsItIsTold() {
     lock.lock();
     try {
@@ -1199,11 +1220,12 @@ final class OwnUpstream {
       if (next == null || !isSilent(next)) {
         return count;
       }
+      var unanswered = unanswered(next.verb);
       if (changesUnheard(next)) {
         lose();
         return 0;
       }
-      tape.unanswered(next.number(), Unanswered.NONE_EXPECTED);
+      tape.unanswered(next.number(), unanswered);
       if (scripts != null && (next.verb == Verb.SCRIPT || next.verb == Verb.EXEC)) {
         scripts.doubt();
         unheardScript = true;
@@ -1213,6 +1235,20 @@ final class OwnUpstream {
         over(expected.removeFirst());
       }
     }
+  }
+
+  /**
+   * What is queued has no effect of its own, whatever becomes of its transaction; and nobody can
+   * know whether that was stopped by what was watched, or refused.
+   */
+  private Unanswered unanswered(Verb verb) {
+    if (!queueing || verb == Verb.NOTHING) {
+      return Unanswered.NONE_EXPECTED;
+    }
+    if (!endsQueue(verb)) {
+      return Unanswered.QUEUED;
+    }
+    return verb == Verb.EXEC ? Unanswered.OUTCOME_UNKNOWN : Unanswered.NONE_EXPECTED;
   }
 
   /** Whether Redis says nothing to it. */

@@ -23,6 +23,11 @@ import org.jspecify.annotations.Nullable;
 public final class RedisKind implements StoreKind {
   private static final Bytes QUEUED = Bytes.of("+QUEUED\r\n");
 
+  /** Lines of an epoch's facts, beside that there were no keys. */
+  static final String NO_SCRIPTS = "scripts: none";
+
+  static final String NO_FUNCTIONS = "functions: none";
+
   /** More than Redis has, if it was not told otherwise. */
   private static final int DATABASES = 64;
 
@@ -138,6 +143,11 @@ public final class RedisKind implements StoreKind {
   }
 
   @Override
+  public Bytes queued() {
+    return QUEUED;
+  }
+
+  @Override
   public boolean mayBePart(Operation operation) {
     return isQueued(operation) || is(operation, "MULTI");
   }
@@ -235,6 +245,19 @@ public final class RedisKind implements StoreKind {
   static boolean is(Operation operation, String name) {
     var words = operation.request();
     return !words.isEmpty() && words.getFirst().text().equalsIgnoreCase(name);
+  }
+
+  /** Without keys there may be scripts and functions. Users and parameters there always are. */
+  @Override
+  public boolean wasEmpty(String facts, Cell cell) {
+    var lines = facts.lines().toList();
+    if (Scripts.SCRIPTS.contains(cell)) {
+      return lines.contains(NO_SCRIPTS);
+    }
+    if (Scripts.FUNCTIONS.contains(cell)) {
+      return lines.contains(NO_FUNCTIONS);
+    }
+    return lines.contains(EMPTY) && !Sketches.isNeverEmpty(cell);
   }
 
   /** All, or a key of some database: nobody says which. */

@@ -75,7 +75,9 @@ public final class RedisSpecification implements Specification, Model {
     if (!operation.parts().isEmpty()) {
       return Knowledge.SPECIFIED;
     }
-    if (Refusals.isOfTheServer(operation) || RedisKind.isQueued(operation)) {
+    if (Refusals.isOfTheServer(operation)
+        || RedisKind.isQueued(operation)
+        || Transactions.isUntold(operation)) {
       return Knowledge.NONE;
     }
     if (operation.cut()) {
@@ -95,6 +97,8 @@ public final class RedisSpecification implements Specification, Model {
         || switch (command.family()) {
           case Scans.FAMILY -> Scans.isStep(new Call(operation, null));
           case Sorting.FAMILY -> Sorting.mayLeaveOrder(new Call(operation, null));
+          case Scripts.FAMILY -> Scripts.isNoFunction(new Call(operation, null));
+          case Sketches.SERVER -> Sketches.isNoFunction(new Call(operation, null));
           default -> false;
         };
   }
@@ -103,8 +107,11 @@ public final class RedisSpecification implements Specification, Model {
   public boolean mayBeNoFunction(Operation operation) {
     var command = commands.get(name(operation));
     return command != null
-        && command.family().equals(Sorting.FAMILY)
-        && Sorting.mayBeAsKept(new Call(operation, null));
+        && switch (command.family()) {
+          case Sorting.FAMILY -> Sorting.mayBeAsKept(new Call(operation, null));
+          case Sets.FAMILY -> Sets.isDraw(new Call(operation, null));
+          default -> false;
+        };
   }
 
   private static boolean isHidden(Commands.Command command, Operation operation) {

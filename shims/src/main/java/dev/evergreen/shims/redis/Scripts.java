@@ -22,8 +22,11 @@ import java.util.stream.Stream;
  */
 final class Scripts {
   static final String FAMILY = "scripts";
-  private static final Cell SCRIPTS = Cell.of("s");
-  private static final Cell FUNCTIONS = SCRIPTS.child("function");
+  static final Cell SCRIPTS = Cell.of("s");
+
+  /** Beside the scripts: SCRIPT FLUSH leaves functions as they are. */
+  static final Cell FUNCTIONS = Cell.of("f");
+
   private static final Set<String> CALLS =
       Set.of("EVAL", "EVALSHA", "FCALL", "EVAL_RO", "EVALSHA_RO", "FCALL_RO");
 
@@ -70,6 +73,16 @@ final class Scripts {
     var reply = operation.reply();
     return isCall(operation.request())
         && (reply == null || REFUSALS.stream().noneMatch(Effects.reply(reply)::startsWith));
+  }
+
+  /** Whether the reply tells what runs at present, which cells do not. */
+  static boolean isNoFunction(Call call) {
+    return call.words() > 1
+        && switch (call.option(0)) {
+          case "SCRIPT" -> call.option(1).equals("KILL");
+          case "FUNCTION" -> call.option(1).equals("KILL") || call.option(1).equals("STATS");
+          default -> false;
+        };
   }
 
   /** It may do anything to the keys that it declares. */
@@ -185,7 +198,9 @@ final class Scripts {
     }
     var keys = new LinkedHashSet<Cell>();
     cells.forEach(cell -> keys.add(cell.path().size() > KEY ? cell.ancestor(KEY) : cell));
-    return keys.size() <= MOST_NAMED ? List.copyOf(keys) : List.of(Call.DATABASES, SCRIPTS);
+    return keys.size() <= MOST_NAMED
+        ? List.copyOf(keys)
+        : List.of(Call.DATABASES, SCRIPTS, FUNCTIONS);
   }
 
   private static Bytes digest(Bytes script) {

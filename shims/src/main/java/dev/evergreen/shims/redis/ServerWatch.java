@@ -106,6 +106,7 @@ final class ServerWatch {
             Identity.request("INFO", "server"),
             Identity.request("INFO", "replication"),
             Identity.request("INFO", "keyspace"),
+            Identity.request("INFO", "memory"),
             Identity.request("CONFIG", "GET", "busy-reply-threshold")));
     var replies = Exchange.ask(made, requests);
     if (!password.isEmpty() && replies.removeFirst().isError()) {
@@ -123,11 +124,11 @@ final class ServerWatch {
           "Redis at %s is in cluster mode: it would send clients past the shim, to other nodes"
               .formatted(upstream.address()));
     }
-    readThreshold(replies.get(3).text());
+    readThreshold(replies.get(4).text());
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
-    if (first && isEmpty(replies.get(2), replication)) {
-      found.add(StoreKind.EMPTY);
+    if (first && "master".equals(field(replication, "role"))) {
+      found.addAll(nothing(replies.get(2), replies.get(3).text()));
     }
     first = false;
     lock.lock();
@@ -153,7 +154,7 @@ final class ServerWatch {
   void renew() {
     lock.lock();
     try {
-      facts = facts.stream().filter(fact -> !fact.equals(StoreKind.EMPTY)).toList();
+      facts = facts.stream().filter(fact -> !OF_NOTHING.contains(fact)).toList();
       beginEpoch();
     } finally {
       lock.unlock();
@@ -232,11 +233,22 @@ final class ServerWatch {
     threshold = read.isZero() || read.compareTo(LONGEST_PATIENCE) > 0 ? LONGEST_PATIENCE : read;
   }
 
-  /** Whether it says that it has nothing, and takes nothing from another. */
-  private static boolean isEmpty(Exchange.Reply keyspace, String replication) {
-    return !keyspace.isError()
-        && !Pattern.compile("(?m)^db[0-9]").matcher(keyspace.text()).find()
-        && "master".equals(field(replication, "role"));
+  private static final List<String> OF_NOTHING =
+      List.of(StoreKind.EMPTY, RedisKind.NO_SCRIPTS, RedisKind.NO_FUNCTIONS);
+
+  /** Of what it says that it has nothing, if it takes nothing from another. */
+  private static List<String> nothing(Exchange.Reply keyspace, String memory) {
+    var facts = new ArrayList<String>();
+    if (!keyspace.isError() && !Pattern.compile("(?m)^db[0-9]").matcher(keyspace.text()).find()) {
+      facts.add(StoreKind.EMPTY);
+    }
+    if (field(memory, "number_of_cached_scripts").equals("0")) {
+      facts.add(RedisKind.NO_SCRIPTS);
+    }
+    if (field(memory, "number_of_functions").equals("0")) {
+      facts.add(RedisKind.NO_FUNCTIONS);
+    }
+    return facts;
   }
 
   private static final int SERVER_FACTS = 3;

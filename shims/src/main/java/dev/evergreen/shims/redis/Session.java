@@ -709,6 +709,9 @@ final class Session {
         return;
       }
     }
+    if (verb == Verb.PINS) {
+      upstream.catchUp();
+    }
     upstream.submit(verb, words, batch, told);
     if (outstanding.get() > 0) {
       // What comes next waits for what this may end.

@@ -13,16 +13,18 @@ import java.util.Set;
 
 /** Sets: a cell for each member. */
 final class Sets {
+  static final String FAMILY = "sets";
+
   private Sets() {}
 
   static void define(Commands commands) {
-    var c = commands.family("sets");
+    var c = commands.family(FAMILY);
     c.on("SADD", call -> touchMembers(call, call.from(2), !call.replied(0)), Sets::add);
     c.on(
         "SREM",
         call -> touchRemoved(call, call.from(2), !call.replied(0)),
         call -> (long) removed(call, call.from(2)));
-    c.on("SPOP", call -> touchRemoved(call, taken(call), true), Sets::pop, Sets::asSet);
+    c.on("SPOP", Sets::touchTaken, Sets::pop, Sets::asSet);
     c.on(
         "SISMEMBER",
         call -> call.reads(SET, call.key(1), call.word(2)),
@@ -74,6 +76,26 @@ final class Sets {
     return before - set.size();
   }
 
+  /** The reply alone tells which members they are; without one they may be any. */
+  private static void touchTaken(Call call) {
+    if (isDraw(call)) {
+      call.changes(SET, call.key(1), true);
+    } else if (isShort(call) || taken(call).isEmpty()) {
+      call.reads(SET, call.key(1));
+    }
+    touchRemoved(call, taken(call), true);
+  }
+
+  /** Whether it has got less than it asked for: then its reply tells all that there was. */
+  private static boolean isShort(Call call) {
+    return taken(call).size() < (call.words() > 2 ? call.count(2) : 1);
+  }
+
+  /** Whether it draws at random, and nobody knows what. */
+  static boolean isDraw(Call call) {
+    return call.option(0).equals("SPOP") && call.reply() == null;
+  }
+
   /** What a command that draws at random has replied. */
   private static List<Bytes> taken(Call call) {
     if (call.reply() instanceof Bytes member) {
@@ -82,11 +104,19 @@ final class Sets {
     return call.elements().stream().map(Bytes.class::cast).toList();
   }
 
-  /** Takes out what was recorded as taken, and replies those that are there. */
+  /**
+   * Takes out what was recorded as taken, and replies those that are there; or all that there is,
+   * if that was what it had got.
+   */
   private static Object pop(Call call) {
+    if (isDraw(call)) {
+      throw new UnsupportedOperationException("nobody knows what was taken");
+    }
     var there = call.set(call.key(1));
-    there.retainAll(taken(call));
     removed(call, taken(call));
+    if (!isShort(call)) {
+      there.retainAll(taken(call));
+    }
     return call.words() > 2
         ? new HashSet<>(there)
         : there.stream().findFirst().<Object>map(member -> member).orElse(Resp.NIL);

@@ -69,7 +69,7 @@ final class Sorting {
     var key = call.key(1);
     var entry = call.entry(key);
     int by = option(call, "BY");
-    boolean unsorted = by > 0 && !call.word(by + 1).text().contains("*");
+    boolean unsorted = isUnsorted(call);
     boolean alpha = option(call, "ALPHA") > 0;
     var pattern = by > 0 && !unsorted ? call.word(by + 1) : null;
     List<Bytes> elements =
@@ -94,6 +94,16 @@ final class Sorting {
       throw new UnsupportedOperationException("the order of what is equal is the store's business");
     }
     return elements;
+  }
+
+  /** Whether what is no pattern has once been named to sort by, whatever comes behind it. */
+  private static boolean isUnsorted(Call call) {
+    for (int i = 2; i + 1 < call.words(); i += 1 + ARGUMENTS.getOrDefault(call.option(i), 0)) {
+      if (call.option(i).equals("BY") && !call.word(i + 1).text().contains("*")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The last word for an order counts. */
@@ -123,22 +133,14 @@ final class Sorting {
    */
   static boolean mayLeaveOrder(Call call) {
     int by = option(call, "BY");
-    return by > 0
-        && by + 1 < call.words()
-        && call.word(by + 1).text().contains("*")
-        && option(call, "ALPHA") > 0;
+    return by > 0 && by + 1 < call.words() && !isUnsorted(call) && option(call, "ALPHA") > 0;
   }
 
   /**
    * Whether elements may stand as the store keeps them: it sorts those of a set only to keep them.
    */
   static boolean mayBeAsKept(Call call) {
-    int by = option(call, "BY");
-    return by > 0
-        && by + 1 < call.words()
-        && !call.word(by + 1).text().contains("*")
-        && option(call, "STORE") < 0
-        && !(call.reply() instanceof Resp.Failure);
+    return isUnsorted(call) && option(call, "STORE") < 0 && !(call.reply() instanceof Resp.Failure);
   }
 
   private static Comparator<Bytes> byText(Call call, @Nullable Bytes pattern) {

@@ -281,9 +281,8 @@ final class Streams {
 
   /** Where an option before the streams' names is, or -1. */
   static int place(Call call, String option) {
-    int streams = call.place("STREAMS", 1, ARGUMENTS);
-    int at = call.place(option, 1, ARGUMENTS);
-    return at > streams ? -1 : at;
+    int streams = call.firstPlace("STREAMS", 1, ARGUMENTS);
+    return option.equals("STREAMS") ? streams : call.place(option, 1, streams, ARGUMENTS);
   }
 
   private static Object read(Call call) {

@@ -142,9 +142,9 @@ final class Strings {
     }
   }
 
-  /** The deadline among the options, or null. */
+  /** The deadline among the options, or null. The last one counts. */
   static @Nullable Deadline deadline(Call call, int from) {
-    for (int i = from; i + 1 < call.words(); i++) {
+    for (int i = call.words() - 2; i >= from; i--) {
       var option = call.option(i);
       switch (option) {
         case "EX", "PX" -> {

@@ -22,6 +22,7 @@ final class Transactions {
   private static final Bytes OK = Bytes.of("+OK\r\n");
   private static final Bytes NOTHING = Bytes.of("*0\r\n");
   private static final Bytes REFUSED = Bytes.of("-");
+  private static final Bytes WITHOUT_MULTI = Bytes.of("-ERR EXEC without MULTI");
 
   private Transactions() {}
 
@@ -37,6 +38,14 @@ final class Transactions {
       call.reads(Call.DATABASES);
       call.touch(Touch.changes(Call.DATABASES).effect(Touch.Effect.UNKNOWN));
     }
+  }
+
+  /**
+   * Whether it is an EXEC that has carried out nothing, and the record does not tell why: another
+   * command was refused, nothing was queued, or it is not known what was watched.
+   */
+  static boolean isUntold(Operation operation) {
+    return RedisKind.is(operation, "EXEC") && operation.parts().isEmpty() && !isUnknown(operation);
   }
 
   /** Whether it is an EXEC that may have carried out what is not known of it. */
@@ -65,7 +74,7 @@ final class Transactions {
 
   /**
    * What the connection of an EXEC watches, as one WATCH in its place with its reply. Empty if that
-   * is in several databases.
+   * is in several databases, or if nobody knows what became of a WATCH or EXEC before.
    */
   static List<Operation> watched(Operation exec, Iterator<Operation> earlier) {
     var keys = new ArrayList<Bytes>();
@@ -74,6 +83,9 @@ final class Transactions {
       var operation = earlier.next();
       if (endsWatching(operation)) {
         break;
+      }
+      if (isUnheard(operation)) {
+        return List.of();
       }
       if (RedisKind.is(operation, "WATCH") && isOk(operation)) {
         if (last != null && !last.space().equals(operation.space())) {
@@ -94,12 +106,22 @@ final class Transactions {
     return operation.reply() != null && operation.reply().equals(OK);
   }
 
+  /** Whether more may be watched since, or less, as there is no reply. */
+  private static boolean isUnheard(Operation operation) {
+    var reply = operation.reply();
+    return (RedisKind.is(operation, "WATCH") || RedisKind.is(operation, "EXEC"))
+        && (reply == null || reply.length() == 0);
+  }
+
+  /** An EXEC that is refused for want of a MULTI leaves what is watched. */
   private static boolean endsWatching(Operation operation) {
-    if (operation.request().isEmpty() || operation.reply() == null) {
+    var reply = operation.reply();
+    if (operation.request().isEmpty() || reply == null) {
       return false;
     }
     return switch (operation.request().getFirst().text().toUpperCase(Locale.ROOT)) {
-      case "EXEC", "RESET" -> true;
+      case "EXEC" -> reply.length() > 0 && !reply.startsWith(WITHOUT_MULTI);
+      case "RESET" -> true;
       case "UNWATCH", "DISCARD" -> isOk(operation);
       default -> false;
     };

@@ -24,6 +24,9 @@ record Words(
   /** Of requests that have nothing of interest. */
   static final Words NONE = of(2, "", "", "", "", true);
 
+  /** Of a request of the shim's own that changes nothing. */
+  static final Words OF_SHIM = new Words(1, "", "", "", "", true, true);
+
   private static Words of(
       int count, String first, String user, String password, String name, boolean whole) {
     return new Words(count, first, user, password, name, false, whole);

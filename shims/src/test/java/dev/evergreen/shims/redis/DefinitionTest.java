@@ -98,6 +98,14 @@ class DefinitionTest {
           SADD s a; SREM s a; SMOVE s d a            | SISMEMBER d a  | 2
           SET a 1; DEL a; COPY a b                   | GET b          | 2
           SET x 0; MSETNX x 7 y 7                    | GET y          | 1
+          SADD s a; DEL s                            | SPOP s         | 2
+          SADD s a d; SREM s d                       | SPOP s 5       | 1 2
+          SADD s a; SREM s a                         | SPOP s 5       | 2
+          SADD s a; SREM s a; SREM s a               | SPOP s         | 2 or 3
+          HSET s f v                                 | SPOP s         | 1
+          HSET s f v; DEL s                          | SPOP s 0       | 2
+          SADD s a                                   | SPOP s 0       | {}
+          SADD s a; SADD s b; SPOP s 2               | SPOP s         | 3
           SET x 42; INCRBY x 1; INCRBY x 2; DECRBY x 3 | GET x        | 1 2 3 4
           SET x 1; MOVE x notanumber                 | GET x          | 1
           SET x 1; MOVE x 99                         | GET x          | 1
@@ -330,6 +338,78 @@ class DefinitionTest {
     var now = new Operation(Long.MAX_VALUE, 1, 0, 0, "0", sent.sent(), null, sent.request(), null);
     var answer = new Why(SPECIFICATION, verdict.trace()).ask(now, Why.Wish.ONE);
     assertEquals(SPECIFICATION.reply(sent), answer.reply());
+  }
+
+  /** What ends the options is not said again, whatever comes behind it. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "SET x 1 PXAT 1 PXAT 33000000000000 | GET x",
+        "SET x 1; GETEX x PXAT 1 PXAT 33000000000000 | PEXPIRETIME x",
+        "RPUSH l 1; SORT l STORE a STORE b | LRANGE b 0 -1",
+        "RPUSH l 2 1; SET w1 1; SET w2 2 | SORT l BY nosort BY w*",
+        "RPUSH l 2 1; SET w1 2; SET w2 1 | SORT l BY none* BY w*",
+        "SET x 1; COPY x y DB 1 DB 0 | GET y",
+        "RPUSH l a b c a | LPOS l a RANK 1 RANK 2",
+        "RPUSH l a b a | LPOS l a COUNT 1 COUNT 0",
+        "ZADD z 1 a 2 b 3 c | ZRANGEBYSCORE z 1 3 LIMIT 0 1 LIMIT 1 1",
+        "ZADD z 1 a; ZADD y 1 a | ZUNION 2 z y WEIGHTS 1 1 WEIGHTS 2 3 WITHSCORES",
+        "ZADD z 1 a; ZADD y 2 a | ZUNION 2 z y AGGREGATE SUM AGGREGATE MAX WITHSCORES",
+        "SADD s a b | SINTERCARD 1 s LIMIT 1 LIMIT 2",
+        "SET a 1; SET b 1 | SCAN 0 MATCH a MATCH b",
+        "GEOADD g 13 38 a 15 37 b | GEOSEARCH g FROMLONLAT 13 38 BYRADIUS 900 km COUNT 1 COUNT 2",
+        "GEOADD g 13 38 a 15 37 b | GEOSEARCH g FROMLONLAT 13 38 BYRADIUS 900 km COUNT 1 DESC ASC",
+        "XADD x 1-1 f v; XADD x 1-2 f v | XREAD COUNT 2 COUNT 1 STREAMS x 0",
+        "XADD count 1-1 f v; XADD count 1-2 f v | XREAD COUNT 1 STREAMS count 0",
+        "XADD streams 1-1 f v | XREAD STREAMS streams 0"
+      })
+  void theLastOfRepeatedOptionsCounts(String history) {
+    var parts = history.split(" \\| ", -1);
+    explainsHistoriesOfApplications(parts[0], parts[1]);
+  }
+
+  /** Its reply was lost, was not to come, or is not on record whole. */
+  @Test
+  void whatWasDrawnWithoutAReplyMayBeAnyMember() {
+    for (var reply : Arrays.asList(null, "", "*1\r\n$9\r\na")) {
+      var trace = new MemoryTrace(SPECIFICATION);
+      trace.add(operation(1, 0, 1, "SADD s a b", ":2\r\n"));
+      var drawn = operation(2, 2, 3, "SPOP s 1", "");
+      trace.add(answered(drawn, reply));
+      var why = new Why(SPECIFICATION, trace);
+      for (var question : List.of("SISMEMBER s a", "SISMEMBER s b")) {
+        for (var told : List.of(":0\r\n", ":1\r\n")) {
+          var answer = why.ask(operation(3, 4, 5, question, told), Why.Wish.ONE);
+          assertEquals(List.of(1L, 2L), answer.witnesses().getFirst().rows(), answer::toString);
+          assertEquals(
+              reply == null ? Answer.Certainty.ONE_OF : Answer.Certainty.CERTAIN,
+              answer.certainty(),
+              answer::toString);
+        }
+      }
+    }
+  }
+
+  private static Operation answered(Operation operation, String reply) {
+    return new Operation(
+        operation.row(),
+        1,
+        1,
+        1,
+        "0",
+        operation.sent(),
+        reply == null ? null : operation.replied(),
+        operation.request(),
+        reply == null ? null : Bytes.of(reply));
+  }
+
+  @Test
+  void nothingIsClaimedOfADrawThatWasNeverMade() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SADD s a b", ":2\r\n"));
+    var answer = new Why(SPECIFICATION, trace).ask(now(9, "SPOP s"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+    assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
   }
 
   @Test

@@ -147,6 +147,18 @@ class EffectsTest {
     assertBecause("GET a", "SET a 1");
   }
 
+  /** What a script has drawn at random nobody hears. */
+  @Test
+  void aScriptThatDrawsMembersIsAReasonForEachOfThem() throws IOException, InterruptedException {
+    recorded(
+        (shimmed, client) -> {
+          client.ask("SADD", "s", "a");
+          client.ask("EVAL", "return redis.call('SPOP', KEYS[1])", "1", "s");
+          client.ask("SISMEMBER", "s", "a");
+        });
+    assertBecause("SISMEMBER s a", "SADD s a", " 1 s");
+  }
+
   /** That it did not write is because of what it read. */
   @Test
   void whatAScriptReadIsAReasonToo() throws IOException, InterruptedException {

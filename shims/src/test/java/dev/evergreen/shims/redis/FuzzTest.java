@@ -170,13 +170,18 @@ class FuzzTest {
       }
     }
 
-    private void connect(Socket here, Socket there, int number) {
+    /** Both ends or none: who was left with one would wait for ever for the other. */
+    private void connect(Socket here, Socket there, int number) throws IOException {
       try {
-        pump(here.getInputStream(), there.getOutputStream(), there, -1);
-        pump(there.getInputStream(), here.getOutputStream(), here, number);
+        var asked = here.getInputStream();
+        var replied = there.getInputStream();
+        var replying = here.getOutputStream();
+        pump(asked, there.getOutputStream(), there, -1);
+        pump(replied, replying, here, number);
       } catch (IOException e) {
         // They were cut at once.
-        return;
+        here.close();
+        there.close();
       }
     }
 

@@ -71,7 +71,7 @@ final class Histories {
               """,
               "SISMEMBER {k} {m};SMEMBERS {k};SMEMBERS {k};SCARD {k};SMISMEMBER {k} p q;SUNION a"
                   + " b;SINTER a b;SDIFF a b;SINTERCARD 2 a b;SADD {k} {m};SREM {k} {m};EXISTS"
-                  + " {k}"),
+                  + " {k};SPOP {k} 9;SPOP {k} 9"),
           family(
               "sorted sets",
               """

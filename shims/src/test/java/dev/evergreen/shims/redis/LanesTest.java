@@ -20,6 +20,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Which upstreams there are, and who waits for whom. */
 @Timeout(60)
@@ -296,6 +298,28 @@ class LanesTest {
       assertEquals("$1\r\nv\r\n", other.ask("GET", "k"));
       replica.signal("CONT");
       assertEquals(":1\r\n", waiting.reply());
+    }
+  }
+
+  /** What it has written has gone by a lane, as the upstream of its own knows of nothing. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoWaitsForTheFirstTimeWaitsForWhatItHasWritten(boolean hadItsOwn)
+      throws IOException, InterruptedException {
+    try (var shimmed = Shimmed.start();
+        var replica = RedisServer.start("--replicaof", "127.0.0.1 " + shimmed.redis.port);
+        var client = shimmed.client()) {
+      while (!replica.ask("INFO", "replication").contains("master_link_status:up")) {
+        Thread.onSpinWait();
+      }
+      if (hadItsOwn) {
+        assertTrue(client.ask("CLIENT", "ID").startsWith(":"));
+      }
+      replica.signal("STOP");
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertEquals(":0\r\n", client.ask("WAIT", "1", "100"));
+      replica.signal("CONT");
+      assertEquals(":1\r\n", client.ask("WAIT", "1", "0"));
     }
   }
 

@@ -32,6 +32,9 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is on record of what has passed. */
 @Timeout(60)
@@ -390,6 +393,37 @@ class RecordedTest {
     assertEquals(Answer.Certainty.GAP, ask("GET a", "1").certainty());
   }
 
+  /** Also where nobody hears that it was only queued. */
+  @Test
+  void whatIsQueuedWithoutRepliesHasNoEffectIfItIsDiscarded()
+      throws IOException, InterruptedException {
+    recordedWithoutReplies("SET k 0", "MULTI", "SET k 1", "DISCARD");
+    var answer = ask("GET k");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+    assertEquals(Bytes.of("0"), answer.reply());
+  }
+
+  @Test
+  void nobodyKnowsWhatBecomesOfATransactionWithoutReplies()
+      throws IOException, InterruptedException {
+    recordedWithoutReplies("SET k 0", "WATCH k", "SET k 2", "MULTI", "SET k 1", "EXEC");
+    assertEquals(Answer.Certainty.ONE_OF, ask("GET k").certainty());
+  }
+
+  private void recordedWithoutReplies(String... requests) throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.send("CLIENT", "REPLY", "OFF");
+            for (var request : requests) {
+              client.send(request.split(" ", -1));
+            }
+            assertEquals("+OK\r\n", client.ask("CLIENT", "REPLY", "ON"));
+          }
+        });
+  }
+
   private static String ask(Shimmed shimmed, int database) throws IOException {
     try (var talk = Talk.to(shimmed.redis.port)) {
       talk.ask("SELECT", "" + database);
@@ -500,6 +534,187 @@ class RecordedTest {
       assertEquals(List.of("WATCH a", "WATCH c", "SET a 2"), causes(answer));
     }
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
+  }
+
+  /** Why the last of these was answered as it was, after the others, all asked by one client. */
+  private Answer whyLast(String... commands) throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                for (var command : commands) {
+                  client.ask(command.split(" ", -1));
+                }
+              }
+            });
+    return why(operations.getLast());
+  }
+
+  private Answer why(Operation question) throws IOException {
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      return new Why(new RedisSpecification(), trace).ask(question, Why.Wish.ONE);
+    }
+  }
+
+  /** The record does not tell what kept each of these from being carried out. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "MULTI; NOBODY; SET a 1; EXEC",
+        "EXEC",
+        "MULTI; EXEC",
+        "WATCH a; SELECT 1; WATCH b; OTHER; MULTI; EXEC",
+        "CLIENT REPLY SKIP; WATCH a; WATCH b; OTHER; MULTI; EXEC"
+      })
+  void nothingIsClaimedOfATransactionThatHasCarriedOutNothing(String commands)
+      throws IOException, InterruptedException {
+    var operations = recorded(Durability.BATCH, shimmed -> carryOutNothing(shimmed, commands));
+    var answer = why(operations.getLast());
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+  }
+
+  private static void carryOutNothing(Shimmed shimmed, String commands) throws IOException {
+    try (var client = shimmed.client();
+        var other = shimmed.client()) {
+      var last = "";
+      boolean silent = false;
+      for (var command : commands.split("; ", -1)) {
+        if (command.equals("OTHER")) {
+          other.ask("SET", "a", "1");
+        } else {
+          client.send(command.split(" ", -1));
+          boolean skips = command.endsWith("SKIP");
+          last = skips || silent ? "" : client.reply();
+          silent = skips;
+        }
+      }
+      assertTrue(last.matches("(?s)-.*|\\*-1\r\n|\\*0\r\n"), last);
+    }
+  }
+
+  @Test
+  void anExecWithoutMultiLeavesWhatIsWatched() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed ->
+                carryOutNothing(shimmed, "WATCH a; EXEC; WATCH b; OTHER; MULTI; SET c 1; EXEC"));
+    var answer = why(operations.getLast());
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of("WATCH a", "WATCH b", "SET a 1"), causes(answer));
+  }
+
+  @Test
+  void whoMadeAUserIsWhyThereIsOne() throws IOException, InterruptedException {
+    var made = "ACL SETUSER bob on";
+    for (var question : List.of("ACL USERS", "ACL LIST", "ACL DRYRUN bob ping")) {
+      assertEquals(List.of(made), causes(whyLast(made, question)), question);
+    }
+    var dropped = "ACL DELUSER bob";
+    assertEquals(List.of(made, dropped), causes(whyLast(made, dropped, "ACL USERS")));
+    assertTrue(causes(whyLast("CONFIG SET requirepass ", "ACL LIST")).size() == 1);
+  }
+
+  /** Who the client is, what it draws, and what is in a file is not on record. */
+  @Test
+  void nothingIsClaimedOfUsersThatTheRecordDoesNotTell() throws IOException, InterruptedException {
+    for (var question : List.of("ACL WHOAMI", "ACL GENPASS", "ACL LOG", "ACL CAT")) {
+      assertEquals(Answer.Certainty.NO_SPECIFICATION, whyLast(question).certainty(), question);
+    }
+  }
+
+  /** The number counts all channels of the connection, and none of others. */
+  @Test
+  void nothingIsClaimedOfHowOftenAClientHasSubscribed() throws IOException, InterruptedException {
+    for (var question : List.of("SUBSCRIBE b", "PSUBSCRIBE b", "UNSUBSCRIBE b", "PUNSUBSCRIBE b")) {
+      assertEquals(
+          Answer.Certainty.NO_SPECIFICATION,
+          whyLast("SUBSCRIBE a", question).certainty(),
+          question);
+    }
+  }
+
+  /** Redis goes by several names for one parameter. */
+  @ParameterizedTest
+  @CsvSource({
+    "hash-max-ziplist-entries, hash-max-listpack-entries",
+    "list-max-listpack-size, list-max-ziplist-size",
+    "lua-time-limit, busy-reply-threshold",
+    "min-slaves-max-lag, min-replicas-max-lag",
+    "repl-ping-replica-period, repl-ping-slave-period"
+  })
+  void aParameterIsTheSameByWhateverName(String set, String got)
+      throws IOException, InterruptedException {
+    var answer = whyLast("CONFIG SET " + set + " 7", "CONFIG GET " + got);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of("CONFIG SET " + set + " 7"), causes(answer));
+  }
+
+  /** What runs, which modules there are, and what is drawn is not on record. */
+  @Test
+  void nothingIsClaimedOfWhatNoCellTells() throws IOException, InterruptedException {
+    for (var question :
+        List.of("SCRIPT KILL", "FUNCTION KILL", "FUNCTION STATS", "COMMAND COUNT", "LOLWUT")) {
+      assertEquals(Answer.Certainty.NO_SPECIFICATION, whyLast(question).certainty(), question);
+    }
+  }
+
+  /** That there were no keys says nothing of what else there is. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)"
+            + " | FUNCTION LIST",
+        "EVAL return(1) 0 | SCRIPT EXISTS 930269f31393d0be681588b6ab08dccee7d6bb67",
+        "CONFIG SET maxmemory 1gb | CONFIG GET maxmemory",
+        "ACL SETUSER bob on | ACL USERS"
+      })
+  void whatAServerWithoutKeysHasMayBeOlderThanTheRecord(String history)
+      throws IOException, InterruptedException {
+    var parts = history.split(" \\| ", -1);
+    try (var redis = RedisServer.start()) {
+      var fresh = whyAfter(redis, parts[1]);
+      boolean alwaysThere = parts[1].startsWith("CONFIG") || parts[1].startsWith("ACL");
+      assertEquals(
+          alwaysThere ? Answer.Certainty.BEFORE_RECORDING : Answer.Certainty.CERTAIN,
+          fresh.certainty(),
+          fresh::toString);
+      var reply = redis.ask(parts[0].split(" ", -1));
+      assertFalse(reply.startsWith("-"), reply);
+      var older = whyAfter(redis, parts[1]);
+      assertEquals(Answer.Certainty.BEFORE_RECORDING, older.certainty(), older::toString);
+    }
+  }
+
+  /** Why a Redis answers as it does, if this is the first thing that passes a shim. */
+  private Answer whyAfter(RedisServer redis, String question)
+      throws IOException, InterruptedException {
+    var place = java.nio.file.Files.createTempDirectory(directory, "trace");
+    try (var recording =
+            Recording.open(
+                place, "", SpoolSettings.DEFAULT, Redactor.open(place, List.of()), Retention.ALL);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + redis.port)
+                    .withSpool(recording.spool())
+                    .withRedactor(recording.redactor()));
+        var client = Talk.to(Shimmed.port(shim))) {
+      client.ask(question.split(" ", -1));
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
+    }
+    try (var trace = StoredTrace.open(place.toString(), Duration.ofSeconds(20))) {
+      var last = trace.from(1, 10).getLast();
+      return new Why(new RedisSpecification(), trace).ask(last, Why.Wish.ONE);
+    }
+  }
+
+  @Test
+  void flushingScriptsLeavesFunctions() throws IOException, InterruptedException {
+    var load = "FUNCTION LOAD #!lua\tname=l\nredis.register_function('f',function()return(1)end)";
+    var answer = whyLast(load, "SCRIPT FLUSH", "FUNCTION LIST");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of(load), causes(answer));
   }
 
   @Test
