@@ -288,6 +288,14 @@ final class Cache {
   @GuardedBy("this")
   private int attempts;
 
+  /** The latest result that waits for a comparer, if one does. */
+  @GuardedBy("this")
+  private @Nullable Update left;
+
+  /** Whether somebody asks the comparer, or is about to, and takes what is left. */
+  @GuardedBy("this")
+  private boolean comparing;
+
   /** Since when it has no dependents, if it has none. */
   @GuardedBy("this")
   private long idleSince;
@@ -556,6 +564,46 @@ final class Cache {
 
   // Results
 
+  /** Whether this update has to be compared by a comparer of the application's. */
+  boolean asksComparer(Update update) {
+    return key.operation().comparer() != null && isToBeCompared(standing.content, update);
+  }
+
+  /**
+   * Leaves an update to who asks the comparer, which may take its time: one thread at a time for
+   * each cache, and of what comes meanwhile the latest.
+   *
+   * @return whether nobody does, so that the caller must have somebody do it
+   */
+  synchronized boolean leave(Update update) {
+    if (left == null || !isLater(left, update)) {
+      left = update;
+    }
+    boolean idle = !comparing;
+    comparing = true;
+    return idle;
+  }
+
+  /** What was left; if nothing was, nobody asks the comparer from now on. */
+  synchronized @Nullable Update takeLeft() {
+    var update = left;
+    left = null;
+    comparing = update != null;
+    return update;
+  }
+
+  /** Who was to ask the comparer does not: the next who leaves something has to see to it. */
+  synchronized void stopComparing() {
+    comparing = false;
+  }
+
+  private static boolean isLater(Update one, Update other) {
+    return one.version().epoch() == other.version().epoch()
+            && one.version().sequence() != other.version().sequence()
+        ? one.version().sequence() > other.version().sequence()
+        : one.generation() > other.generation();
+  }
+
   Installed install(Update update) {
     // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
     while (true) {
@@ -570,11 +618,15 @@ final class Cache {
   }
 
   private boolean sameAs(Content seen, Update update) {
+    return isToBeCompared(seen, update)
+        && Outcome.same(
+            seen.outcome(), update.outcome(), key.operation().result(), key.operation().comparer());
+  }
+
+  private static boolean isToBeCompared(Content seen, Update update) {
     return !update.provisional()
         && seen instanceof Content.Held held
-        && !isOld(update.version(), held.version())
-        && Outcome.same(
-            held.outcome(), update.outcome(), key.operation().result(), key.operation().comparer());
+        && !isOld(update.version(), held.version());
   }
 
   private static boolean isOld(Version version, Version known) {

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.engine.Cache.Dependent;
 import dev.evergreen.core.engine.Cache.Edge;
 import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
@@ -144,23 +145,14 @@ final class Caches implements Cache.Keeper {
     var cache = table.get(key);
     if (cache != null) {
       base.observer().pushedHere();
-      schedule(install(cache, update), next);
+      schedule(install(cache, update, next), next);
     }
-  }
-
-  /** Whether to install these may call comparers. */
-  boolean compares(List<Message.Update> updates) {
-    for (var update : updates) {
-      var cache = remote.get(update.key());
-      if (cache != null && cache.key().operation().comparer() != null) {
-        return true;
-      }
-    }
-    return false;
   }
 
   /**
    * Installs a batch from another node: all dependents are marked before any of them runs again.
+   * What a comparer is to be asked about follows by itself: neither the batch nor what else comes
+   * from there waits for that.
    */
   void install(NodeId from, List<Message.Update> updates, Tasks next) {
     base.observer().batchReceived(updates.size());
@@ -183,12 +175,42 @@ final class Caches implements Cache.Keeper {
                   update.depth(),
                   update.inDoubt(),
                   update.provisional(),
-                  update.trace())));
+                  update.trace()),
+              next));
     }
     if (!unwanted.isEmpty()) {
       base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
     }
     schedule(marked, next);
+  }
+
+  /** Returns whom it has marked already, some maybe twice. */
+  private List<Dependent> install(Cache cache, Cache.Update update, Tasks next) {
+    if (!cache.asksComparer(update)) {
+      return install(cache, update);
+    }
+    if (cache.leave(update)) {
+      try {
+        next.add(then -> compare(cache, then));
+      } catch (RuntimeException | Error e) {
+        cache.stopComparing();
+        throw e;
+      }
+    }
+    return List.of();
+  }
+
+  /** Installs what was left to a comparer, and what is left meanwhile. */
+  private void compare(Cache cache, Tasks next) {
+    try {
+      for (var update = cache.takeLeft(); update != null; update = cache.takeLeft()) {
+        schedule(install(cache, update), next);
+      }
+    } catch (RuntimeException | Error e) {
+      cache.stopComparing();
+      lines().askAgain(cache); // who has sent that knows nothing of it
+      Failures.log("a result for the " + cache, e);
+    }
   }
 
   /** Returns whom it has marked, some maybe twice. */

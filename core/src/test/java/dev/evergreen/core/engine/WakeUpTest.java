@@ -39,6 +39,7 @@ import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -46,13 +47,16 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -90,6 +94,7 @@ class WakeUpTest {
   @AfterEach
   void stop() {
     atLast.countDown();
+    Compared.before = Compared.NOTHING;
     node.close();
   }
 
@@ -1091,13 +1096,14 @@ class WakeUpTest {
     }
   }
 
-  /** Does something before the next results are compared. */
+  /** Does something before results are compared. */
   static final class Compared implements BiPredicate<String, String> {
-    static final AtomicReference<Runnable> BEFORE = new AtomicReference<>(() -> {});
+    private static final Runnable NOTHING = () -> {};
+    static volatile Runnable before = NOTHING;
 
     @Override
     public boolean test(String one, String other) {
-      BEFORE.getAndSet(() -> {}).run();
+      before.run();
       return one.equals(other);
     }
   }
@@ -1162,11 +1168,14 @@ class WakeUpTest {
       point(node, "c", "d");
       try (var computation = node.reactive(node.grains().get(Hop.class, "a")::end)) {
         assertEquals("end", computation.tracker().next(SOON));
-        Compared.BEFORE.set(
+        var first = new AtomicBoolean(true);
+        Compared.before =
             () -> {
-              CompletableFuture.runAsync(() -> point(node, "b", "c")).join();
-              WiredNodes.await("that what is read is deeper", () -> depth(node, "b") == 3);
-            });
+              if (first.getAndSet(false)) {
+                CompletableFuture.runAsync(() -> point(node, "b", "c")).join();
+                WiredNodes.await("that what is read is deeper", () -> depth(node, "b") == 3);
+              }
+            };
         point(node, "a", "b");
         WiredNodes.await("its depth", () -> depth(node, "a") == 4);
       }
@@ -1216,8 +1225,7 @@ class WakeUpTest {
         var busy = new Aside(reader::busy);
         awaitOpen(isBusy);
         point(host, "t", "x");
-        var key = WiredNodes.key(node, Hop.class, "t", "end()");
-        var read = Objects.requireNonNull(node.caches.get(key));
+        var read = cacheOf(node, "t");
         WiredNodes.await("that it is deeper", () -> read.depth() == 2);
         assertEquals(Freshness.CURRENT, ends.freshness());
         wired.connected = to -> false;
@@ -1234,30 +1242,92 @@ class WakeUpTest {
   void nothingIsComparedByWhoDeliversMessages() {
     var near = WiredNodes.id("a");
     var far = WiredNodes.id("b");
-    var delivering = ConcurrentHashMap.<Thread>newKeySet();
-    var comparing = ConcurrentHashMap.<Thread>newKeySet();
+    var deliveries = new ConcurrentHashMap<Thread, Integer>();
+    var compared = ConcurrentHashMap.<Thread>newKeySet();
     try (var wired = new WiredNodes(far)) {
       wired.wire =
           (from, to, message) -> {
-            delivering.add(Thread.currentThread());
+            deliveries.merge(Thread.currentThread(), 1, Integer::sum);
             wired.deliver(from, to, message);
-            delivering.remove(Thread.currentThread());
+            deliveries.merge(Thread.currentThread(), -1, Integer::sum);
           };
       var types = GrainTypes.create().add(Hop.class, HopGrain::new);
       var node = wired.start(near, PATIENT, types);
       var host = wired.start(far, PATIENT, types);
       try (var computation = node.reactive(node.grains().get(Hop.class, "t")::end)) {
         assertEquals("end", computation.tracker().next(SOON));
-        comparedBy(delivering, comparing);
+        Compared.before =
+            () -> {
+              if (deliveries.getOrDefault(Thread.currentThread(), 0) > 0) {
+                compared.add(Thread.currentThread());
+              }
+            };
         point(host, "t", "x");
-        var key = WiredNodes.key(node, Hop.class, "t", "end()");
-        var read = Objects.requireNonNull(node.caches.get(key));
+        var read = cacheOf(node, "t");
         WiredNodes.await("that it is deeper", () -> read.depth() == 2);
-        assertEquals(Set.of(), comparing);
-      } finally {
-        Compared.BEFORE.set(() -> {});
+        assertEquals(Set.of(), compared);
       }
     }
+  }
+
+  /** Each time that they come again another thread would be in it, and what is behind them wait. */
+  @Test
+  void aComparerThatDoesNotEndIsCalledOnceAndHoldsUpNothingElse() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var comparisons = new AtomicInteger();
+    var acknowledged = ConcurrentHashMap.<Long>newKeySet();
+    var updates = new ConcurrentLinkedQueue<Message.Update>();
+    try (var wired = new WiredNodes(far)) {
+      var types = TestGrains.types().add(Hop.class, HopGrain::new);
+      var node = wired.start(near, PATIENT, types);
+      var host = wired.start(far, PATIENT.withPushRetryAfter(Duration.ofMillis(10)), types);
+      try (var ends = node.reactive(node.grains().get(Hop.class, "t")::end);
+          var texts = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        assertEquals("end", ends.tracker().next(SOON));
+        var text = texts.tracker();
+        assertEquals("", text.next(SOON));
+        wired.wire =
+            (from, to, message) -> {
+              switch (message) {
+                case Message.Push push when to.equals(near) -> updates.addAll(push.updates());
+                case Message.PushAck(var batch) -> acknowledged.add(batch);
+                default -> wired.deliver(from, to, message);
+              }
+            };
+        point(host, "t", "x");
+        var first = sent(updates, update -> update.depth() == 2);
+        point(host, "x", "y");
+        var latest = sent(updates, update -> update.depth() == 3);
+        host.grains().get(Cell.class, "c").set("new");
+        var other = sent(updates, update -> !update.key().equals(first.key()));
+        Compared.before =
+            () -> {
+              comparisons.incrementAndGet();
+              awaitOpen(atLast);
+            };
+        node.receive(far, new Message.Push(-1, List.of(first, other)));
+        assertEquals("new", text.next(SOON));
+        node.receive(far, new Message.Push(-2, List.of(first, other)));
+        node.receive(far, new Message.Push(-3, List.of(latest)));
+        node.receive(far, new Message.Push(-4, List.of(first)));
+        assertTrue(acknowledged.containsAll(Set.of(-1L, -2L, -3L, -4L)));
+        WiredNodes.await("the comparison", () -> comparisons.get() == 1);
+        atLast.countDown();
+        WiredNodes.await("the latest", () -> cacheOf(node, "t").depth() == 3);
+        assertEquals(2, comparisons.get());
+      }
+    }
+  }
+
+  private static Message.Update sent(
+      Collection<Message.Update> updates, Predicate<Message.Update> which) {
+    WiredNodes.await("a result", () -> updates.stream().anyMatch(which));
+    return updates.stream().filter(which).findFirst().orElseThrow();
+  }
+
+  private static Cache cacheOf(NodeRuntime node, String hop) {
+    return Objects.requireNonNull(node.caches.get(WiredNodes.key(node, Hop.class, hop, "end()")));
   }
 
   /** Whoever makes it is interrupted. */
@@ -1322,17 +1392,6 @@ class WakeUpTest {
         assertFalse(interrupted.orTimeout(20, TimeUnit.SECONDS).join());
       }
     }
-  }
-
-  /** Adds those of the threads that compare from now on. */
-  private static void comparedBy(Set<Thread> threads, Set<Thread> comparing) {
-    Compared.BEFORE.set(
-        () -> {
-          if (threads.contains(Thread.currentThread())) {
-            comparing.add(Thread.currentThread());
-          }
-          comparedBy(threads, comparing);
-        });
   }
 
   private static int depth(NodeRuntime node, String hop) {
