@@ -382,9 +382,10 @@ final class Cache {
     return edges.isEmpty() && !closed();
   }
 
-  /** Closes for ever, whoever depends on it. */
+  /** Closes for ever, whoever depends on it, or waits for it. */
   synchronized void close() {
     standing = standing.with(Line.CLOSED);
+    waiters.wake(keeper.workers());
   }
 
   /** Closes if it has had no dependents since then. */

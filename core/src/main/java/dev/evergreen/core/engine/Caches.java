@@ -36,6 +36,9 @@ final class Caches implements Cache.Keeper {
 
     /** The caches are closed. */
     void end(List<Cache> caches);
+
+    /** A publisher of this node has a result for a wish of a cache that is gone. */
+    void unwanted(CallKey key, long wish);
   }
 
   private final Base base;
@@ -107,20 +110,37 @@ final class Caches implements Cache.Keeper {
       } else if (!fresh) {
         return edge;
       } else if (table.putIfAbsent(key, cache) == null) {
-        begin(cache);
+        begin(cache, edge);
         return edge;
       }
     }
   }
 
-  /** One that cannot ask, as where the stack ends, must not be found: others would wait for it. */
-  private void begin(Cache cache) {
+  /**
+   * One that cannot ask, as where the stack ends, must not be found: others would wait for it. Who
+   * has found it already looks for another one: at once if it waits, else when it runs again.
+   */
+  private void begin(Cache cache, Edge first) {
     try {
       lines().begin(cache);
     } catch (RuntimeException | Error e) {
       cache.close();
       remove(cache);
+      cache.release(first, true); // that one is told by what is thrown
+      workers.start(next -> giveUp(cache, next)); // on a stack of its own
       throw e;
+    }
+  }
+
+  private void giveUp(Cache cache, Tasks next) {
+    lines().end(List.of(cache));
+    runLeft(List.of(cache), next);
+  }
+
+  /** A reader has waited for long: if nobody has asked for it yet, somebody does now. */
+  void isAwaited(Cache cache) {
+    if (cache.generation() == 0) {
+      lines().askAgain(cache);
     }
   }
 
@@ -143,7 +163,9 @@ final class Caches implements Cache.Keeper {
   /** Installs a result of this node's own publisher. */
   void install(CallKey key, Cache.Update update, Tasks next) {
     var cache = table.get(key);
-    if (cache != null) {
+    if (cache == null) {
+      lines().unwanted(key, update.generation());
+    } else {
       base.observer().pushedHere();
       schedule(install(cache, update, next), next);
     }

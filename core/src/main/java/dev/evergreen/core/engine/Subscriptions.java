@@ -424,6 +424,11 @@ final class Subscriptions implements Caches.Lines {
                 () -> base.peers().sendParts(to, gone, Message.Unsubscribe::new)));
   }
 
+  @Override
+  public void unwanted(CallKey key, long wish) {
+    unsubscribeHere(key, wish);
+  }
+
   private void unsubscribeHere(CallKey key, long generation) {
     var activation = activations.get(key.grain());
     if (activation != null) {
