@@ -110,8 +110,14 @@ final class Cache {
     /** Why the runtime has no result; it tries again. */
     record Failed(Outcome outcome, Version version) implements Content {}
 
-    /** The publisher's result. */
-    record Held(Outcome outcome, Version version, int depth, boolean inDoubt) implements Content {}
+    /**
+     * The publisher's result.
+     *
+     * @param published the object that the publisher of this node has for it, which may be another
+     *     one than that which was read before, and is the same; so it need not be compared again
+     */
+    record Held(Outcome outcome, Outcome published, Version version, int depth, boolean inDoubt)
+        implements Content {}
   }
 
   /** How a cache stands with its publisher. */
@@ -620,13 +626,15 @@ final class Cache {
 
   private boolean sameAs(Content seen, Update update) {
     return isToBeCompared(seen, update)
-        && Outcome.same(
-            seen.outcome(), update.outcome(), key.operation().result(), key.operation().comparer());
+        ? Outcome.same(
+            seen.outcome(), update.outcome(), key.operation().result(), key.operation().comparer())
+        : seen instanceof Content.Held held && held.published() == update.outcome();
   }
 
   private static boolean isToBeCompared(Content seen, Update update) {
     return !update.provisional()
         && seen instanceof Content.Held held
+        && held.published() != update.outcome()
         && !isOld(update.version(), held.version());
   }
 
@@ -651,10 +659,13 @@ final class Cache {
     var before = standing;
     var known = before.content.outcome();
     var outcome = same && known != null ? known : update.outcome();
+    // What was decoded here is nobody's else, and never comes again.
+    var published = wasRemote ? outcome : update.outcome();
     boolean isHeard = update.generation() >= lateEnough;
     standing =
         new Standing(
-            new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
+            new Content.Held(
+                outcome, published, update.version(), update.depth(), update.inDoubt()),
             isHeard ? Line.HEARD : before.line());
     attempts = isHeard ? 0 : attempts;
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());

@@ -1185,6 +1185,7 @@ class WakeUpTest {
   /** Reads how one hop ends. */
   interface Behind extends Grain {
     @ReadOnly
+    @SameBy(Compared.class)
     String end();
 
     /** Until the end of the test. */
@@ -1316,6 +1317,38 @@ class WakeUpTest {
         atLast.countDown();
         WiredNodes.await("the latest", () -> cacheOf(node, "t").depth() == 3);
         assertEquals(2, comparisons.get());
+      }
+    }
+  }
+
+  /** What its grain has computed when it was activated anew is another object, and the same. */
+  @Test
+  void whatStandsOtherwiseAndIsTheSameIsNotCompared() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var comparisons = new AtomicInteger();
+    try (var wired = new WiredNodes(far)) {
+      var types = GrainTypes.create().add(Hop.class, HopGrain::new).add(Behind.class, this::behind);
+      var node = wired.start(near, PATIENT, types);
+      wired.start(far, PATIENT, types);
+      wired.hosts = grain -> grain.type().endsWith("Behind") ? near : far;
+      try (var computation = node.reactive(node.grains().get(Behind.class, "s")::end)) {
+        var ends = computation.tracker();
+        assertEquals("end", ends.next(SOON));
+        var key = WiredNodes.key(node, Behind.class, "s", "end()");
+        var cache = Objects.requireNonNull(node.caches.get(key));
+        long epoch = Objects.requireNonNull(cache.version()).epoch();
+        node.release(WiredNodes.part("s"));
+        WiredNodes.await(
+            "its next life",
+            () ->
+                Objects.requireNonNull(cache.version()).epoch() != epoch
+                    && ends.freshness() == Freshness.CURRENT);
+        Compared.before = comparisons::incrementAndGet;
+        wired.connected = to -> false;
+        node.linkBroken(far);
+        WiredNodes.await("doubt", () -> ends.freshness() == Freshness.IN_DOUBT);
+        assertEquals(0, comparisons.get());
       }
     }
   }
