@@ -680,6 +680,7 @@ final class Cache {
     var before = standing;
     if (before.content instanceof Content.Held held) {
       standing = before.with(Line.FAILING);
+      waiters.wake(keeper.workers()); // it was told before, but was silent maybe
       return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
     }
     var failed = new Content.Failed(update.outcome(), failure(generation));

@@ -618,8 +618,9 @@ class WakeUpTest {
   }
 
   /** Whoever searches for circles waits for lists that are heard of. */
-  @Test
-  void whoWaitsUntilAPublisherIsHeardOfIsWokenByItsAnswer() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoWaitsUntilAPublisherIsHeardOfIsWokenByItsAnswer(boolean fails) throws Exception {
     var self = WiredNodes.id("a");
     try (var wired = new WiredNodes(self)) {
       var started = wired.start(self, PATIENT);
@@ -634,7 +635,12 @@ class WakeUpTest {
                 workers.await(() -> !cache.isSilent(), workers.never(), false);
               });
       waiting.awaitParked();
-      assertTrue(cache.heard(cache.wish(self)));
+      long wish = cache.wish(self);
+      if (fails) {
+        cache.install(Cache.Update.provisional(wish, new Outcome.NotStarted("not now", true)));
+      } else {
+        assertTrue(cache.heard(wish));
+      }
       waiting.awaitEnd();
     }
   }
