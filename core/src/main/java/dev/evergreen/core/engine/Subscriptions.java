@@ -444,6 +444,7 @@ final class Subscriptions implements Caches.Lines {
     var nowhere = new ArrayList<SummaryKey>();
     var owed = new ArrayList<SummaryKey>();
     long request = message.waits() ? message.request() : 0;
+    boolean nothingFollows = false;
     for (var subscription : message.subscriptions()) {
       outboxes.asked(from, subscription.key());
       switch (subscribe(from, subscription, request, next)) {
@@ -454,11 +455,11 @@ final class Subscriptions implements Caches.Lines {
             owed.add(subscription.key());
           }
         }
-        case CURRENT -> {}
+        case CURRENT -> nothingFollows = true;
       }
     }
     notHere.addAll(nowhere);
-    if (!message.waits() || !notHere.isEmpty()) {
+    if (!message.waits() || nothingFollows || !notHere.isEmpty()) {
       var answer =
           new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed, nowhere.size());
       base.peers().send(from, answer);

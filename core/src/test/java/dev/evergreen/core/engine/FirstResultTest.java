@@ -29,6 +29,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -255,6 +256,21 @@ class FirstResultTest {
             false,
             false,
             null));
+  }
+
+  /** No result follows that would say so. */
+  @Test
+  void whoHasThePresentResultWhenItAsksForTheFirstIsToldThat() {
+    var a = start();
+    try (var computation = a.reactive(cell(a, "c")::text)) {
+      assertEquals("", computation.tracker().next(TestGrains.SOON));
+      var cache = Objects.requireNonNull(a.caches.get(text(a)));
+      var wish = new Message.Subscription(text(a).wire(), cache.wish(B), cache.version());
+      sent.clear();
+      wired.deliver(A, B, new Subscribe(7, List.of(wish), true));
+      var answer = new SubscribeAnswer(7, List.of(), List.of(), List.of(), 0);
+      assertEquals(List.of(answer), sent);
+    }
   }
 
   /** Does something else, once, when a cache is to be subscribed. */
