@@ -662,13 +662,15 @@ final class Cache {
     // What was decoded here is nobody's else, and never comes again.
     var published = wasRemote ? outcome : update.outcome();
     boolean isHeard = update.generation() >= lateEnough;
-    standing =
+    var now =
         new Standing(
             new Content.Held(
                 outcome, published, update.version(), update.depth(), update.inDoubt()),
             isHeard ? Line.HEARD : before.line());
+    var installed = toldBy(now, known, outcome);
+    standing = now;
     attempts = isHeard ? 0 : attempts;
-    return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
+    return installed;
   }
 
   @GuardedBy("this")
@@ -676,26 +678,33 @@ final class Cache {
     if (closed() || update.generation() != generation) {
       return Installed.NOTHING;
     }
-    failedWish = update.generation();
     var before = standing;
+    Installed installed;
     if (before.content instanceof Content.Held held) {
-      standing = before.with(Line.FAILING);
+      var now = before.with(Line.FAILING);
+      installed = toldBy(now, held.outcome(), held.outcome());
+      standing = now;
       waiters.wake(keeper.workers()); // it was told before, but was silent maybe
-      return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
+    } else {
+      var failed = new Content.Failed(update.outcome(), failure(generation));
+      var now = new Standing(failed, Line.FAILING);
+      installed = toldBy(now, null, update.outcome());
+      standing = now;
     }
-    var failed = new Content.Failed(update.outcome(), failure(generation));
-    standing = new Standing(failed, Line.FAILING);
-    return toldTo(null, update.outcome(), false);
+    failedWish = update.generation();
+    return installed;
   }
 
   /**
-   * Whom a result concerns; those that still wait for it will see it anyway.
+   * Whom a change concerns that is to be made; those that still wait for it will see it anyway.
+   * Asked before it is made: if this fails, as where memory ends, nothing has changed.
    *
-   * @param before what {@code now} has taken the place of, and differs from if it is another object
-   * @param otherwise whether it stands otherwise
+   * @param then how this cache stands by it
+   * @param before what {@code now} takes the place of, and differs from if it is another object
    */
   @GuardedBy("this")
-  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean otherwise) {
+  private Installed toldBy(Standing then, @Nullable Outcome before, Outcome now) {
+    boolean otherwise = then.depth() != depth() || then.inDoubt() != inDoubt();
     var outdated = new ArrayList<Dependent>(1);
     var affected = new ArrayList<Dependent>(0);
     edges.forEach(
@@ -709,7 +718,7 @@ final class Cache {
             }
           }
         });
-    return new Installed(false, standing.content.version(), outdated, affected);
+    return new Installed(false, then.content.version(), outdated, affected);
   }
 
   /**

@@ -167,7 +167,11 @@ final class Caches implements Cache.Keeper {
       lines().unwanted(key, update.generation());
     } else {
       base.observer().pushedHere();
-      schedule(install(cache, update, next), next);
+      try {
+        schedule(install(cache, update, next), next);
+      } catch (RuntimeException | Error e) {
+        failed(cache, e); // what is owed to others must not be lost with it
+      }
     }
   }
 
@@ -187,23 +191,34 @@ final class Caches implements Cache.Keeper {
         unwanted.add(new Message.Subscription(update.key(), update.generation(), null));
         continue;
       }
-      marked.addAll(
-          install(
-              cache,
-              new Cache.Update(
-                  update.generation(),
-                  update.version(),
-                  Outcome.decode(update.outcome(), cache.key().operation()),
-                  update.depth(),
-                  update.inDoubt(),
-                  update.provisional(),
-                  update.trace()),
-              next));
+      try {
+        marked.addAll(install(cache, decoded(update, cache), next));
+      } catch (RuntimeException | Error e) {
+        failed(cache, e); // the others must not be lost with it
+      }
     }
     if (!unwanted.isEmpty()) {
       base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
     }
     schedule(marked, next);
+  }
+
+  private static Cache.Update decoded(Message.Update update, Cache cache) {
+    return new Cache.Update(
+        update.generation(),
+        update.version(),
+        Outcome.decode(update.outcome(), cache.key().operation()),
+        update.depth(),
+        update.inDoubt(),
+        update.provisional(),
+        update.trace());
+  }
+
+  /** What came for a cache is lost, as where memory ends; who has sent it knows nothing of that. */
+  private void failed(Cache cache, Throwable why) {
+    silent(cache);
+    lines().askAgain(cache);
+    Failures.log("a result for the " + cache, why);
   }
 
   /** Returns whom it has marked already, some maybe twice. */
@@ -230,8 +245,7 @@ final class Caches implements Cache.Keeper {
       }
     } catch (RuntimeException | Error e) {
       cache.stopComparing();
-      lines().askAgain(cache); // who has sent that knows nothing of it
-      Failures.log("a result for the " + cache, e);
+      failed(cache, e);
     }
   }
 

@@ -247,11 +247,15 @@ class FirstResultTest {
   }
 
   private static void install(Cache cache, long sequence) {
-    cache.install(
+    install(cache, "", sequence);
+  }
+
+  private static Cache.Installed install(Cache cache, String text, long sequence) {
+    return cache.install(
         new Cache.Update(
             cache.generation(),
             new Message.Version(1, sequence),
-            new Outcome.Returned(""),
+            new Outcome.Returned(text),
             0,
             false,
             false,
@@ -303,6 +307,23 @@ class FirstResultTest {
             asks.unwanted(key, wish);
           }
         });
+  }
+
+  /** Else nobody would be told of it, as it would be old when it comes again. */
+  @Test
+  void whatCannotBeToldIsNotInstalled() {
+    var a = start();
+    var cache = new Cache(a.caches, text(a));
+    install(cache, 1);
+    var edge = Objects.requireNonNull(cache.retain(WiredNodes.NOBODY));
+    edge.readAs(
+        (before, now) -> {
+          throw new OutOfMemoryError("says the test");
+        });
+    assertThrows(OutOfMemoryError.class, () -> install(cache, "x", 2));
+    assertEquals(new Message.Version(1, 1), cache.version());
+    edge.readAs((before, now) -> false);
+    assertEquals(List.of(WiredNodes.NOBODY), install(cache, "x", 2).outdated());
   }
 
   /** As where the stack ends that a recursion without an end has used up. */

@@ -95,6 +95,7 @@ class WakeUpTest {
   void stop() {
     atLast.countDown();
     Compared.before = Compared.NOTHING;
+    Rude.FULL.set(false);
     node.close();
   }
 
@@ -1369,9 +1370,14 @@ class WakeUpTest {
     return Objects.requireNonNull(node.caches.get(WiredNodes.key(node, Hop.class, hop, "end()")));
   }
 
-  /** Whoever makes it is interrupted. */
+  /** Whoever makes it is interrupted, or has not enough memory for once. */
   record Rude(String text) {
+    static final AtomicBoolean FULL = new AtomicBoolean();
+
     Rude {
+      if (FULL.getAndSet(false)) {
+        throw new OutOfMemoryError("says the test");
+      }
       if (text.equals("rude")) {
         Thread.currentThread().interrupt();
       }
@@ -1429,6 +1435,35 @@ class WakeUpTest {
         speaker.say("rude");
         assertEquals("rude", words.next(SOON));
         assertFalse(interrupted.orTimeout(20, TimeUnit.SECONDS).join());
+      }
+    }
+  }
+
+  /** It is no result of the operation's, and nobody sends the true one again by himself. */
+  @Test
+  void whatCouldNotBeReadForWantOfMemoryIsAskedForAgain() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Push) {
+              Rude.FULL.set(true);
+            }
+            wired.deliver(from, to, message);
+          };
+      var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
+      var node = wired.start(near, PATIENT, types);
+      wired.start(far, PATIENT, types);
+      var speaker = node.grains().get(Speaker.class, "s");
+      try (var computation = node.reactive(() -> speaker.word().text())) {
+        var words = computation.tracker();
+        assertEquals("", words.next(SOON));
+        speaker.say("next");
+        WiredNodes.await("the push", () -> words.freshness() == Freshness.IN_DOUBT);
+        wired.wire = wired::deliver;
+        assertEquals("next", words.next(SOON));
+        assertEquals(Freshness.CURRENT, words.freshness());
       }
     }
   }
