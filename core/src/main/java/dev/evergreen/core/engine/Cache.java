@@ -678,20 +678,17 @@ final class Cache {
     if (closed() || update.generation() != generation) {
       return Installed.NOTHING;
     }
-    var before = standing;
-    Installed installed;
-    if (before.content instanceof Content.Held held) {
-      var now = before.with(Line.FAILING);
-      installed = toldBy(now, held.outcome(), held.outcome());
-      standing = now;
-      waiters.wake(keeper.workers()); // it was told before, but was silent maybe
-    } else {
-      var failed = new Content.Failed(update.outcome(), failure(generation));
-      var now = new Standing(failed, Line.FAILING);
-      installed = toldBy(now, null, update.outcome());
-      standing = now;
-    }
+    var held = standing.content instanceof Content.Held known ? known : null;
+    var failed = new Content.Failed(update.outcome(), failure(generation));
+    var now = new Standing(held == null ? failed : held, Line.FAILING);
+    var installed =
+        toldBy(
+            now,
+            held == null ? null : held.outcome(),
+            held == null ? update.outcome() : held.outcome());
+    standing = now;
     failedWish = update.generation();
+    waiters.wake(keeper.workers()); // what is held was told before, but was silent maybe
     return installed;
   }
 

@@ -20,6 +20,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** All caches of this process, by what they are of (004 §4.2, §5: the cache manager). */
@@ -167,11 +168,7 @@ final class Caches implements Cache.Keeper {
       lines().unwanted(key, update.generation());
     } else {
       base.observer().pushedHere();
-      try {
-        schedule(install(cache, update, next), next);
-      } catch (RuntimeException | Error e) {
-        failed(cache, e); // what is owed to others must not be lost with it
-      }
+      schedule(install(cache, () -> update, next), next);
     }
   }
 
@@ -191,11 +188,7 @@ final class Caches implements Cache.Keeper {
         unwanted.add(new Message.Subscription(update.key(), update.generation(), null));
         continue;
       }
-      try {
-        marked.addAll(install(cache, decoded(update, cache), next));
-      } catch (RuntimeException | Error e) {
-        failed(cache, e); // the others must not be lost with it
-      }
+      marked.addAll(install(cache, () -> decoded(update, cache), next));
     }
     if (!unwanted.isEmpty()) {
       base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
@@ -221,20 +214,32 @@ final class Caches implements Cache.Keeper {
     Failures.log("a result for the " + cache, why);
   }
 
-  /** Returns whom it has marked already, some maybe twice. */
-  private List<Dependent> install(Cache cache, Cache.Update update, Tasks next) {
-    if (!cache.asksComparer(update)) {
-      return install(cache, update);
-    }
-    if (cache.leave(update)) {
-      try {
-        next.add(then -> compare(cache, then));
-      } catch (RuntimeException | Error e) {
-        cache.stopComparing();
-        throw e;
+  /**
+   * Returns whom it has marked already, some maybe twice. What fails for one cache is not lost for
+   * others.
+   */
+  private List<Dependent> install(Cache cache, Supplier<Cache.Update> given, Tasks next) {
+    try {
+      var update = given.get();
+      if (!cache.asksComparer(update)) {
+        return install(cache, update);
       }
+      if (cache.leave(update)) {
+        compareLater(cache, next);
+      }
+    } catch (RuntimeException | Error e) {
+      failed(cache, e);
     }
     return List.of();
+  }
+
+  private void compareLater(Cache cache, Tasks next) {
+    try {
+      next.add(then -> compare(cache, then));
+    } catch (RuntimeException | Error e) {
+      cache.stopComparing();
+      throw e;
+    }
   }
 
   /** Installs what was left to a comparer, and what is left meanwhile. */

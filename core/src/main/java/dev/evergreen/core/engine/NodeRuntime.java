@@ -19,6 +19,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.NodeView;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.core.work.Backlog;
 import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;

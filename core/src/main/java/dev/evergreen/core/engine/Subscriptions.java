@@ -256,8 +256,11 @@ final class Subscriptions implements Caches.Lines {
 
   /** A cache's wish cannot be told to anybody. */
   private void failed(Cache cache, GrainException why, Tasks next) {
-    var failure = Cache.Update.provisional(cache.wish(null), Outcome.Threw.of(why));
-    caches.install(cache.key(), failure, next);
+    long wish = cache.wish(null);
+    if (wish != 0) { // else another one may have taken its place, with no wish yet
+      var failure = Cache.Update.provisional(wish, Outcome.Threw.of(why));
+      caches.install(cache.key(), failure, next);
+    }
   }
 
   private void unanswered(@Nullable Request request) {

@@ -95,7 +95,7 @@ class WakeUpTest {
   void stop() {
     atLast.countDown();
     Compared.before = Compared.NOTHING;
-    Rude.FULL.set(false);
+    Rude.BEFORE.set(Rude.NOTHING);
     node.close();
   }
 
@@ -1370,14 +1370,13 @@ class WakeUpTest {
     return Objects.requireNonNull(node.caches.get(WiredNodes.key(node, Hop.class, hop, "end()")));
   }
 
-  /** Whoever makes it is interrupted, or has not enough memory for once. */
+  /** Whoever makes it is interrupted; and whoever makes the next one does something before. */
   record Rude(String text) {
-    static final AtomicBoolean FULL = new AtomicBoolean();
+    private static final Runnable NOTHING = () -> {};
+    static final AtomicReference<Runnable> BEFORE = new AtomicReference<>(NOTHING);
 
     Rude {
-      if (FULL.getAndSet(false)) {
-        throw new OutOfMemoryError("says the test");
-      }
+      BEFORE.getAndSet(NOTHING).run();
       if (text.equals("rude")) {
         Thread.currentThread().interrupt();
       }
@@ -1439,6 +1438,29 @@ class WakeUpTest {
     }
   }
 
+  /** What is made of it may take its time. */
+  @Test
+  void whoHasAReplyLeavesItsRoomToOthers() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
+      var node = wired.start(near, PATIENT.withMaxCallsInFlight(1), types);
+      wired.start(far, PATIENT, types);
+      var hurried = node.grains().withTimeout(Duration.ofSeconds(2)).get(Speaker.class, "s");
+      var first = new AtomicBoolean(true);
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Reply && first.getAndSet(false)) {
+              Rude.BEFORE.set(() -> hurried.say("other"));
+            }
+            wired.deliver(from, to, message);
+          };
+      assertEquals("", node.grains().get(Speaker.class, "s").word().text());
+      assertEquals("other", hurried.word().text());
+    }
+  }
+
   /** It is no result of the operation's, and nobody sends the true one again by himself. */
   @Test
   void whatCouldNotBeReadForWantOfMemoryIsAskedForAgain() {
@@ -1448,7 +1470,10 @@ class WakeUpTest {
       wired.wire =
           (from, to, message) -> {
             if (message instanceof Message.Push) {
-              Rude.FULL.set(true);
+              Rude.BEFORE.set(
+                  () -> {
+                    throw new OutOfMemoryError("says the test");
+                  });
             }
             wired.deliver(from, to, message);
           };
