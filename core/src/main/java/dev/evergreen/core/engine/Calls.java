@@ -227,6 +227,7 @@ final class Calls implements Turn.Departures {
       if (to.equals(base.peers().self())) {
         return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
       }
+      var attempt = new Attempt(this, to);
       var room =
           rooms.computeIfAbsent(to, n -> new Room(workers, base.settings().maxCallsInFlight()));
       if (scope != null) {
@@ -236,7 +237,6 @@ final class Calls implements Turn.Departures {
             base.settings().maxCallsInFlight() + " calls to " + to + " wait for their answers",
             true);
       }
-      var attempt = new Attempt(this, to);
       try {
         var unsent = ask(attempt, to);
         if (unsent != null) {
