@@ -605,10 +605,10 @@ final class Cache {
   }
 
   private static boolean isLater(Update one, Update other) {
-    return one.version().epoch() == other.version().epoch()
-            && one.version().sequence() != other.version().sequence()
-        ? one.version().sequence() > other.version().sequence()
-        : one.generation() > other.generation();
+    var version = one.version();
+    boolean comparable = version.epoch() == other.version().epoch();
+    long ahead = comparable ? version.sequence() - other.version().sequence() : 0;
+    return ahead != 0 ? ahead > 0 : one.generation() > other.generation();
   }
 
   Installed install(Update update) {
