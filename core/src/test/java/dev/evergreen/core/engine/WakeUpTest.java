@@ -94,8 +94,8 @@ class WakeUpTest {
   @AfterEach
   void stop() {
     atLast.countDown();
-    Compared.before = Compared.NOTHING;
-    Rude.BEFORE.set(Rude.NOTHING);
+    Compared.before = Compared::nothing;
+    Rude.BEFORE.set(Rude::nothing);
     node.close();
   }
 
@@ -1105,8 +1105,9 @@ class WakeUpTest {
 
   /** Does something before results are compared. */
   static final class Compared implements BiPredicate<String, String> {
-    private static final Runnable NOTHING = () -> {};
-    static volatile Runnable before = NOTHING;
+    static volatile Runnable before = Compared::nothing;
+
+    private static void nothing() {}
 
     @Override
     public boolean test(String one, String other) {
@@ -1372,11 +1373,12 @@ class WakeUpTest {
 
   /** Whoever makes it is interrupted; and whoever makes the next one does something before. */
   record Rude(String text) {
-    private static final Runnable NOTHING = () -> {};
-    static final AtomicReference<Runnable> BEFORE = new AtomicReference<>(NOTHING);
+    static final AtomicReference<Runnable> BEFORE = new AtomicReference<>(Rude::nothing);
+
+    private static void nothing() {}
 
     Rude {
-      BEFORE.getAndSet(NOTHING).run();
+      BEFORE.getAndSet(Rude::nothing).run();
       if (text.equals("rude")) {
         Thread.currentThread().interrupt();
       }
