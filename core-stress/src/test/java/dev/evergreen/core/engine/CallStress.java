@@ -5,6 +5,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.evergreen.core.GrainException;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.work.NumberedCalls;
 import dev.evergreen.core.work.Tasks;
 import java.util.List;
 import java.util.Set;

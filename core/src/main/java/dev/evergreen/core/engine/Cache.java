@@ -110,8 +110,14 @@ final class Cache {
     /** Why the runtime has no result; it tries again. */
     record Failed(Outcome outcome, Version version) implements Content {}
 
-    /** The publisher's result. */
-    record Held(Outcome outcome, Version version, int depth, boolean inDoubt) implements Content {}
+    /**
+     * The publisher's result.
+     *
+     * @param published the object that the publisher of this node has for it, which may be another
+     *     one than that which was read before, and is the same; so it need not be compared again
+     */
+    record Held(Outcome outcome, Outcome published, Version version, int depth, boolean inDoubt)
+        implements Content {}
   }
 
   /** How a cache stands with its publisher. */
@@ -288,6 +294,14 @@ final class Cache {
   @GuardedBy("this")
   private int attempts;
 
+  /** The latest result that waits for a comparer, if one does. */
+  @GuardedBy("this")
+  private @Nullable Update left;
+
+  /** Whether somebody asks the comparer, or is about to, and takes what is left. */
+  @GuardedBy("this")
+  private boolean comparing;
+
   /** Since when it has no dependents, if it has none. */
   @GuardedBy("this")
   private long idleSince;
@@ -374,9 +388,10 @@ final class Cache {
     return edges.isEmpty() && !closed();
   }
 
-  /** Closes for ever, whoever depends on it. */
+  /** Closes for ever, whoever depends on it, or waits for it. */
   synchronized void close() {
     standing = standing.with(Line.CLOSED);
+    waiters.wake(keeper.workers());
   }
 
   /** Closes if it has had no dependents since then. */
@@ -556,6 +571,46 @@ final class Cache {
 
   // Results
 
+  /** Whether this update has to be compared by a comparer of the application's. */
+  boolean asksComparer(Update update) {
+    return key.operation().comparer() != null && isToBeCompared(standing.content, update);
+  }
+
+  /**
+   * Leaves an update to who asks the comparer, which may take its time: one thread at a time for
+   * each cache, and of what comes meanwhile the latest.
+   *
+   * @return whether nobody does, so that the caller must have somebody do it
+   */
+  synchronized boolean leave(Update update) {
+    if (left == null || !isLater(left, update)) {
+      left = update;
+    }
+    boolean idle = !comparing;
+    comparing = true;
+    return idle;
+  }
+
+  /** What was left; if nothing was, nobody asks the comparer from now on. */
+  synchronized @Nullable Update takeLeft() {
+    var update = left;
+    left = null;
+    comparing = update != null;
+    return update;
+  }
+
+  /** Who was to ask the comparer does not: the next who leaves something has to see to it. */
+  synchronized void stopComparing() {
+    comparing = false;
+  }
+
+  private static boolean isLater(Update one, Update other) {
+    var version = one.version();
+    boolean comparable = version.epoch() == other.version().epoch();
+    long ahead = comparable ? version.sequence() - other.version().sequence() : 0;
+    return ahead != 0 ? ahead > 0 : one.generation() > other.generation();
+  }
+
   Installed install(Update update) {
     // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
     while (true) {
@@ -570,11 +625,17 @@ final class Cache {
   }
 
   private boolean sameAs(Content seen, Update update) {
+    return isToBeCompared(seen, update)
+        ? Outcome.same(
+            seen.outcome(), update.outcome(), key.operation().result(), key.operation().comparer())
+        : seen instanceof Content.Held held && held.published() == update.outcome();
+  }
+
+  private static boolean isToBeCompared(Content seen, Update update) {
     return !update.provisional()
         && seen instanceof Content.Held held
-        && !isOld(update.version(), held.version())
-        && Outcome.same(
-            held.outcome(), update.outcome(), key.operation().result(), key.operation().comparer());
+        && held.published() != update.outcome()
+        && !isOld(update.version(), held.version());
   }
 
   private static boolean isOld(Version version, Version known) {
@@ -598,13 +659,18 @@ final class Cache {
     var before = standing;
     var known = before.content.outcome();
     var outcome = same && known != null ? known : update.outcome();
+    // What was decoded here is nobody's else, and never comes again.
+    var published = wasRemote ? outcome : update.outcome();
     boolean isHeard = update.generation() >= lateEnough;
-    standing =
+    var now =
         new Standing(
-            new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
+            new Content.Held(
+                outcome, published, update.version(), update.depth(), update.inDoubt()),
             isHeard ? Line.HEARD : before.line());
+    var installed = toldBy(now, known, outcome);
+    standing = now;
     attempts = isHeard ? 0 : attempts;
-    return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
+    return installed;
   }
 
   @GuardedBy("this")
@@ -612,25 +678,30 @@ final class Cache {
     if (closed() || update.generation() != generation) {
       return Installed.NOTHING;
     }
-    failedWish = update.generation();
-    var before = standing;
-    if (before.content instanceof Content.Held held) {
-      standing = before.with(Line.FAILING);
-      return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
-    }
+    var held = standing.content instanceof Content.Held known ? known : null;
     var failed = new Content.Failed(update.outcome(), failure(generation));
-    standing = new Standing(failed, Line.FAILING);
-    return toldTo(null, update.outcome(), false);
+    var now = new Standing(held == null ? failed : held, Line.FAILING);
+    var installed =
+        toldBy(
+            now,
+            held == null ? null : held.outcome(),
+            held == null ? update.outcome() : held.outcome());
+    standing = now;
+    failedWish = update.generation();
+    waiters.wake(keeper.workers()); // what is held was told before, but was silent maybe
+    return installed;
   }
 
   /**
-   * Whom a result concerns; those that still wait for it will see it anyway.
+   * Whom a change concerns that is to be made; those that still wait for it will see it anyway.
+   * Asked before it is made: if this fails, as where memory ends, nothing has changed.
    *
-   * @param before what {@code now} has taken the place of, and differs from if it is another object
-   * @param otherwise whether it stands otherwise
+   * @param then how this cache stands by it
+   * @param before what {@code now} takes the place of, and differs from if it is another object
    */
   @GuardedBy("this")
-  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean otherwise) {
+  private Installed toldBy(Standing then, @Nullable Outcome before, Outcome now) {
+    boolean otherwise = then.depth() != depth() || then.inDoubt() != inDoubt();
     var outdated = new ArrayList<Dependent>(1);
     var affected = new ArrayList<Dependent>(0);
     edges.forEach(
@@ -644,7 +715,7 @@ final class Cache {
             }
           }
         });
-    return new Installed(false, standing.content.version(), outdated, affected);
+    return new Installed(false, then.content.version(), outdated, affected);
   }
 
   /**

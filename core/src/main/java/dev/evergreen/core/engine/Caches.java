@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.engine.Cache.Dependent;
 import dev.evergreen.core.engine.Cache.Edge;
 import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
@@ -19,6 +20,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** All caches of this process, by what they are of (004 §4.2, §5: the cache manager). */
@@ -35,6 +37,9 @@ final class Caches implements Cache.Keeper {
 
     /** The caches are closed. */
     void end(List<Cache> caches);
+
+    /** A publisher of this node has a result for a wish of a cache that is gone. */
+    void unwanted(CallKey key, long wish);
   }
 
   private final Base base;
@@ -106,20 +111,37 @@ final class Caches implements Cache.Keeper {
       } else if (!fresh) {
         return edge;
       } else if (table.putIfAbsent(key, cache) == null) {
-        begin(cache);
+        begin(cache, edge);
         return edge;
       }
     }
   }
 
-  /** One that cannot ask, as where the stack ends, must not be found: others would wait for it. */
-  private void begin(Cache cache) {
+  /**
+   * One that cannot ask, as where the stack ends, must not be found: others would wait for it. Who
+   * has found it already looks for another one: at once if it waits, else when it runs again.
+   */
+  private void begin(Cache cache, Edge first) {
     try {
       lines().begin(cache);
     } catch (RuntimeException | Error e) {
       cache.close();
       remove(cache);
+      cache.release(first, true); // that one is told by what is thrown
+      workers.start(next -> giveUp(cache, next)); // on a stack of its own
       throw e;
+    }
+  }
+
+  private void giveUp(Cache cache, Tasks next) {
+    lines().end(List.of(cache));
+    runLeft(List.of(cache), next);
+  }
+
+  /** A reader has waited for long: if nobody has asked for it yet, somebody does now. */
+  void isAwaited(Cache cache) {
+    if (cache.generation() == 0) {
+      lines().askAgain(cache);
     }
   }
 
@@ -142,25 +164,18 @@ final class Caches implements Cache.Keeper {
   /** Installs a result of this node's own publisher. */
   void install(CallKey key, Cache.Update update, Tasks next) {
     var cache = table.get(key);
-    if (cache != null) {
+    if (cache == null) {
+      lines().unwanted(key, update.generation());
+    } else {
       base.observer().pushedHere();
-      schedule(install(cache, update), next);
+      schedule(install(cache, () -> update, next), next);
     }
-  }
-
-  /** Whether to install these may call comparers. */
-  boolean compares(List<Message.Update> updates) {
-    for (var update : updates) {
-      var cache = remote.get(update.key());
-      if (cache != null && cache.key().operation().comparer() != null) {
-        return true;
-      }
-    }
-    return false;
   }
 
   /**
    * Installs a batch from another node: all dependents are marked before any of them runs again.
+   * What a comparer is to be asked about follows by itself: neither the batch nor what else comes
+   * from there waits for that.
    */
   void install(NodeId from, List<Message.Update> updates, Tasks next) {
     base.observer().batchReceived(updates.size());
@@ -173,22 +188,70 @@ final class Caches implements Cache.Keeper {
         unwanted.add(new Message.Subscription(update.key(), update.generation(), null));
         continue;
       }
-      marked.addAll(
-          install(
-              cache,
-              new Cache.Update(
-                  update.generation(),
-                  update.version(),
-                  Outcome.decode(update.outcome(), cache.key().operation()),
-                  update.depth(),
-                  update.inDoubt(),
-                  update.provisional(),
-                  update.trace())));
+      marked.addAll(install(cache, () -> decoded(update, cache), next));
     }
     if (!unwanted.isEmpty()) {
       base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
     }
     schedule(marked, next);
+  }
+
+  private static Cache.Update decoded(Message.Update update, Cache cache) {
+    return new Cache.Update(
+        update.generation(),
+        update.version(),
+        Outcome.decode(update.outcome(), cache.key().operation()),
+        update.depth(),
+        update.inDoubt(),
+        update.provisional(),
+        update.trace());
+  }
+
+  /** What came for a cache is lost, as where memory ends; who has sent it knows nothing of that. */
+  private void failed(Cache cache, Throwable why) {
+    silent(cache);
+    lines().askAgain(cache);
+    Failures.log("a result for the " + cache, why);
+  }
+
+  /**
+   * Returns whom it has marked already, some maybe twice. What fails for one cache is not lost for
+   * others.
+   */
+  private List<Dependent> install(Cache cache, Supplier<Cache.Update> given, Tasks next) {
+    try {
+      var update = given.get();
+      if (!cache.asksComparer(update)) {
+        return install(cache, update);
+      }
+      if (cache.leave(update)) {
+        compareLater(cache, next);
+      }
+    } catch (RuntimeException | Error e) {
+      failed(cache, e);
+    }
+    return List.of();
+  }
+
+  private void compareLater(Cache cache, Tasks next) {
+    try {
+      next.add(then -> compare(cache, then));
+    } catch (RuntimeException | Error e) {
+      cache.stopComparing();
+      throw e;
+    }
+  }
+
+  /** Installs what was left to a comparer, and what is left meanwhile. */
+  private void compare(Cache cache, Tasks next) {
+    try {
+      for (var update = cache.takeLeft(); update != null; update = cache.takeLeft()) {
+        schedule(install(cache, update), next);
+      }
+    } catch (RuntimeException | Error e) {
+      cache.stopComparing();
+      failed(cache, e);
+    }
   }
 
   /** Returns whom it has marked, some maybe twice. */

@@ -15,6 +15,7 @@ import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Nanos;
+import dev.evergreen.core.work.NumberedCalls;
 import dev.evergreen.core.work.Room;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
@@ -226,6 +227,7 @@ final class Calls implements Turn.Departures {
       if (to.equals(base.peers().self())) {
         return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
       }
+      var attempt = new Attempt(this, to);
       var room =
           rooms.computeIfAbsent(to, n -> new Room(workers, base.settings().maxCallsInFlight()));
       if (scope != null) {
@@ -236,14 +238,20 @@ final class Calls implements Turn.Departures {
             true);
       }
       try {
-        return there(to);
+        var unsent = ask(attempt, to);
+        if (unsent != null) {
+          return unsent;
+        }
       } finally {
         room.leave();
       }
+      return outcome(attempt, to);
     }
 
-    private Outcome there(NodeId to) {
-      var attempt = new Attempt(this, to);
+    /**
+     * Waits for an answer, or for the end of the line; returns why it was not sent, if it was not.
+     */
+    private @Nullable Outcome ask(Attempt attempt, NodeId to) {
       attempt.id = pending.add(attempt);
       begins(attempt);
       try {
@@ -261,6 +269,10 @@ final class Calls implements Turn.Departures {
         pending.remove(attempt.id);
         ends(attempt);
       }
+      return null;
+    }
+
+    private Outcome outcome(Attempt attempt, NodeId to) {
       var answer = attempt.answer;
       if (answer == null) {
         if (!attempt.broken) {

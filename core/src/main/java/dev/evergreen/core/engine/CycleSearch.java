@@ -509,7 +509,8 @@ final class CycleSearch {
     }
 
     private static boolean isHeard(Edge asked) {
-      return asked.cache().present() != null && !asked.cache().isSilent();
+      var cache = asked.cache();
+      return cache.closed() || (cache.present() != null && !cache.isSilent());
     }
 
     /**

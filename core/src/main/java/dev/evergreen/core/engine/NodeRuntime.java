@@ -19,6 +19,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.NodeView;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.core.work.Backlog;
 import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
@@ -132,11 +133,9 @@ class NodeRuntime implements EngineNode {
       case Message.Reply reply -> calls.answered(from, reply);
       case Message.Hasten hasten -> calls.hastened(from, hasten, next);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
-      case Message.SubscribeAnswer answer ->
-          install(answer.results(), next, then -> subscriptions.answered(from, answer, then));
+      case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
-      case Message.Push(var batch, var updates) ->
-          install(updates, next, then -> pushed(from, batch, updates, then));
+      case Message.Push(var batch, var updates) -> pushed(from, batch, updates, next);
       case Message.PushAck(var batch) -> outboxes.acknowledged(from, batch);
       case Message.Moved moved -> subscriptions.moved(from, moved);
       case Message.Probe(var id, var keys) ->
@@ -148,15 +147,6 @@ class NodeRuntime implements EngineNode {
       // It may go along all activations; the sender's other messages need not wait for that.
       case Message.Inspect(var id) -> next.add(then -> inspected(from, id));
       case Message.Inspected(var id, var answer) -> observer.answered(from, id, answer);
-    }
-  }
-
-  /** A comparer is the user's code, and may take its time: then the sender's others do not wait. */
-  private void install(List<Message.Update> results, Tasks next, Tasks.Task install) {
-    if (caches.compares(results)) {
-      next.add(install);
-    } else {
-      install.run(next);
     }
   }
 

@@ -84,10 +84,24 @@ final class Reads implements Scope.Reader {
     var outcome = read.outcome();
     if (outcome == null) {
       misses++;
-      return waitFor(scope, read, timeoutNanos);
+      var first = waitFor(scope, read, timeoutNanos);
+      return first != null ? first : readAnew(scope, read, timeoutNanos);
     }
     hits += again ? 0 : 1;
     return outcome;
+  }
+
+  /** Reads another cache of the same call than one that could not ask for it. */
+  private Outcome readAnew(Scope scope, Edge lost, long timeoutNanos) {
+    var key = lost.cache().key();
+    synchronized (this) {
+      reads.remove(lost);
+    }
+    if (readsByKey != null) {
+      readsByKey.remove(key, lost); // another branch may have put the new one there
+    }
+    lost.cache().release(lost, true);
+    return read(scope, key, timeoutNanos);
   }
 
   private @Nullable Edge find(CallKey key) {
@@ -117,7 +131,7 @@ final class Reads implements Scope.Reader {
     summary.hasRead();
   }
 
-  private Outcome waitFor(Scope scope, Edge read, long timeoutNanos) {
+  private @Nullable Outcome waitFor(Scope scope, Edge read, long timeoutNanos) {
     var cache = read.cache();
     var wait = cycles.waits(summary.key(), cache, cancellation);
     cache.addWaiter(Thread.currentThread());
@@ -138,8 +152,10 @@ final class Reads implements Scope.Reader {
   /**
    * Waits for a cache's first result, and looks for a circle of waiting: at once along what waits
    * in this process, and across nodes when the waiting takes suspiciously long.
+   *
+   * @return null if this cache will never have one
    */
-  private Outcome awaitFirst(Scope scope, Edge read, long timeoutNanos) {
+  private @Nullable Outcome awaitFirst(Scope scope, Edge read, long timeoutNanos) {
     var cache = read.cache();
     long start = workers.nanos();
     var path = waitsForItself(scope, cache);
@@ -148,12 +164,10 @@ final class Reads implements Scope.Reader {
     }
     for (long patience = settings.cycleSuspicion().toNanos(); ; patience *= 2) {
       long wait = Math.min(timeoutNanos, patience);
-      if (scope.await(() -> cache.present() != null, start + wait, false)) {
-        var present = cache.take(read);
-        if (present != null) {
-          return present;
-        }
+      if (scope.await(() -> cache.present() != null || cache.closed(), start + wait, false)) {
+        return cache.take(read);
       }
+      caches.isAwaited(cache);
       if (wait == timeoutNanos) {
         return goOnWithout(read, timedOut(cache, timeoutNanos));
       }

@@ -38,7 +38,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>If it is not, it runs, and the caches that it reads then are asked too. What reflects once
  * does so for good, so none is asked twice. Members of a circle do not ask further. That a grain
- * cannot be activated is an answer too, if it was tried after the question.
+ * cannot be activated is an answer too, if it was tried after the question. Not where a result of
+ * it is still shown: that one reflects nothing, and the next may come before the question ends.
  *
  * <p>Those who ask at about the same time share a fence, so that each summary is asked once for
  * all. A publisher answers another node only if it still belongs to the cluster, and is asked only

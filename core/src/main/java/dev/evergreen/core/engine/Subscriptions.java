@@ -256,8 +256,11 @@ final class Subscriptions implements Caches.Lines {
 
   /** A cache's wish cannot be told to anybody. */
   private void failed(Cache cache, GrainException why, Tasks next) {
-    var failure = Cache.Update.provisional(cache.wish(null), Outcome.Threw.of(why));
-    caches.install(cache.key(), failure, next);
+    long wish = cache.wish(null);
+    if (wish != 0) { // else another one may have taken its place, with no wish yet
+      var failure = Cache.Update.provisional(wish, Outcome.Threw.of(why));
+      caches.install(cache.key(), failure, next);
+    }
   }
 
   private void unanswered(@Nullable Request request) {
@@ -424,6 +427,11 @@ final class Subscriptions implements Caches.Lines {
                 () -> base.peers().sendParts(to, gone, Message.Unsubscribe::new)));
   }
 
+  @Override
+  public void unwanted(CallKey key, long wish) {
+    unsubscribeHere(key, wish);
+  }
+
   private void unsubscribeHere(CallKey key, long generation) {
     var activation = activations.get(key.grain());
     if (activation != null) {
@@ -439,6 +447,7 @@ final class Subscriptions implements Caches.Lines {
     var nowhere = new ArrayList<SummaryKey>();
     var owed = new ArrayList<SummaryKey>();
     long request = message.waits() ? message.request() : 0;
+    boolean nothingFollows = false;
     for (var subscription : message.subscriptions()) {
       outboxes.asked(from, subscription.key());
       switch (subscribe(from, subscription, request, next)) {
@@ -449,11 +458,11 @@ final class Subscriptions implements Caches.Lines {
             owed.add(subscription.key());
           }
         }
-        case CURRENT -> {}
+        case CURRENT -> nothingFollows = true;
       }
     }
     notHere.addAll(nowhere);
-    if (!message.waits() || !notHere.isEmpty()) {
+    if (!message.waits() || nothingFollows || !notHere.isEmpty()) {
       var answer =
           new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed, nowhere.size());
       base.peers().send(from, answer);

@@ -12,6 +12,7 @@ import dev.evergreen.core.engine.Publication.Follower;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.work.Backlog;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.util.List;

@@ -8,14 +8,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
+import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.NoNewResultException;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Gate;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
+import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscribe;
@@ -26,14 +29,18 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** How the first result of a summary reaches another node: with the answer to the subscription. */
 @Timeout(60)
@@ -240,31 +247,49 @@ class FirstResultTest {
   }
 
   private static void install(Cache cache, long sequence) {
-    cache.install(
+    install(cache, "", sequence);
+  }
+
+  private static Cache.Installed install(Cache cache, String text, long sequence) {
+    return cache.install(
         new Cache.Update(
             cache.generation(),
             new Message.Version(1, sequence),
-            new Outcome.Returned(""),
+            new Outcome.Returned(text),
             0,
             false,
             false,
             null));
   }
 
-  /** As where the stack ends that a recursion without an end has used up. */
+  /** No result follows that would say so. */
   @Test
-  void whatCouldNotBeAskedForIsAskedForByWhoReadsItNext() {
+  void whoHasThePresentResultWhenItAsksForTheFirstIsToldThat() {
     var a = start();
-    var fails = new AtomicBoolean(true);
-    var asks = a.subscriptions;
-    a.caches.connect(
+    try (var computation = a.reactive(cell(a, "c")::text)) {
+      assertEquals("", computation.tracker().next(TestGrains.SOON));
+      var cache = Objects.requireNonNull(a.caches.get(text(a)));
+      var wish = new Message.Subscription(text(a).wire(), cache.wish(B), cache.version());
+      sent.clear();
+      wired.deliver(A, B, new Subscribe(7, List.of(wish), true));
+      var answer = new SubscribeAnswer(7, List.of(), List.of(), List.of(), 0);
+      assertEquals(List.of(answer), sent);
+    }
+  }
+
+  /** Does something else, once, when a cache is to be subscribed. */
+  private static void insteadOfBegin(NodeRuntime node, Consumer<Cache> other) {
+    var once = new AtomicBoolean(true);
+    var asks = node.subscriptions;
+    node.caches.connect(
         new Caches.Lines() {
           @Override
           public void begin(Cache cache) {
-            if (fails.getAndSet(false)) {
-              throw new StackOverflowError("says the test");
+            if (once.getAndSet(false)) {
+              other.accept(cache);
+            } else {
+              asks.begin(cache);
             }
-            asks.begin(cache);
           }
 
           @Override
@@ -276,10 +301,129 @@ class FirstResultTest {
           public void end(List<Cache> caches) {
             asks.end(caches);
           }
+
+          @Override
+          public void unwanted(CallKey key, long wish) {
+            asks.unwanted(key, wish);
+          }
         });
-    var key = WiredNodes.key(a, Cell.class, "c", "text()");
-    assertThrows(StackOverflowError.class, () -> a.caches.retain(key, WiredNodes.NOBODY));
+  }
+
+  /** Else nobody would be told of it, as it would be old when it comes again. */
+  @Test
+  void whatCannotBeToldIsNotInstalled() {
+    var a = start();
+    var cache = new Cache(a.caches, text(a));
+    install(cache, 1);
+    var edge = Objects.requireNonNull(cache.retain(WiredNodes.NOBODY));
+    edge.readAs(
+        (before, now) -> {
+          throw new OutOfMemoryError("says the test");
+        });
+    assertThrows(OutOfMemoryError.class, () -> install(cache, "x", 2));
+    assertEquals(new Message.Version(1, 1), cache.version());
+    edge.readAs((before, now) -> false);
+    assertEquals(List.of(WiredNodes.NOBODY), install(cache, "x", 2).outdated());
+  }
+
+  /** As where the stack ends that a recursion without an end has used up. */
+  private static void end() {
+    throw new StackOverflowError("says the test");
+  }
+
+  private static CallKey text(NodeRuntime node) {
+    return WiredNodes.key(node, Cell.class, "c", "text()");
+  }
+
+  private static void failToRetain(NodeRuntime node) {
+    assertThrows(StackOverflowError.class, () -> node.caches.retain(text(node), WiredNodes.NOBODY));
+  }
+
+  @Test
+  void whatCouldNotBeAskedForIsAskedForByWhoReadsItNext() {
+    var a = start();
+    insteadOfBegin(a, cache -> end());
+    failToRetain(a);
     assertEquals(0, a.caches.size());
+    try (var computation = a.reactive(cell(a, "c")::text)) {
+      assertEquals("", computation.tracker().next(TestGrains.SOON));
+    }
+  }
+
+  @Test
+  void whatCouldNotBeAskedForIsAskedForByWhoWaitsForItAlready() {
+    var a = start();
+    try (var computation = a.reactive(cell(a, "c")::text)) {
+      var texts = computation.tracker();
+      insteadOfBegin(
+          a,
+          cache -> {
+            assertTrue(texts.poll(Duration.ZERO).isEmpty());
+            WiredNodes.await("the other reader", () -> cache.readers() == 2);
+            end();
+          });
+      failToRetain(a);
+      assertEquals("", texts.next(TestGrains.SOON));
+    }
+  }
+
+  @Test
+  void whatCouldNotBeAskedForIsAskedForByWhoDoesNotWaitForItAnyMore() {
+    var a = start();
+    var hurried = a.grains().withTimeout(Duration.ofMillis(1)).get(Cell.class, "c");
+    try (var computation = a.reactive(hurried::text)) {
+      var texts = computation.tracker();
+      insteadOfBegin(
+          a,
+          cache -> {
+            assertThrows(GrainTimeoutException.class, () -> texts.next(TestGrains.SOON));
+            end();
+          });
+      failToRetain(a);
+      WiredNodes.await("its text", () -> hasText(texts));
+    }
+  }
+
+  private static boolean hasText(ResultTracker<String> texts) {
+    try {
+      return texts.next(TestGrains.SOON).isEmpty();
+    } catch (GrainTimeoutException e) {
+      return false; // as it is hurried
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatCouldNotBeAskedForLeavesNoSubscription(boolean unnoticed) {
+    var a = start();
+    wired.hosts = grain -> A;
+    insteadOfBegin(
+        a,
+        cache -> {
+          a.subscriptions.begin(cache);
+          if (unnoticed) {
+            cache.close();
+            a.caches.connect(a.subscriptions);
+            a.caches.all().remove(cache); // and its end is told to nobody
+          } else {
+            end();
+          }
+        });
+    if (unnoticed) {
+      a.caches.retain(text(a), WiredNodes.NOBODY);
+      cell(a, "c").set("x");
+    } else {
+      failToRetain(a);
+    }
+    WiredNodes.await("the end of its summary", () -> a.counts().summaries() == 0);
+  }
+
+  /** Where even that it could not ask could not be noticed. */
+  @Test
+  void whatNobodyHasAskedForIsAskedForByWhoWaitsForLong() {
+    wired.start(B, WiredNodes.quick());
+    var a = wired.start(A, WiredNodes.quick().withCycleSuspicion(Duration.ofMillis(1)));
+    insteadOfBegin(a, cache -> {});
     try (var computation = a.reactive(cell(a, "c")::text)) {
       assertEquals("", computation.tracker().next(TestGrains.SOON));
     }

@@ -3,6 +3,7 @@ package dev.evergreen.core.engine;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.work.NumberedCalls;
 import java.util.Random;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;

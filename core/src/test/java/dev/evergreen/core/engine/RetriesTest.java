@@ -1,6 +1,7 @@
 package dev.evergreen.core.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.NodeSettings;
@@ -9,6 +10,7 @@ import dev.evergreen.core.work.Retries;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -94,5 +96,26 @@ class RetriesTest {
     clock.passTo(clock.nanos() + 2_000 * MILLI);
     assertEquals(2, asked.size(), "it is patient again");
     assertTrue(retries.contains(cache));
+  }
+
+  /** As where memory ends. */
+  @Test
+  void whoCouldNotBeSetDownAsksAnotherTime() {
+    var fails = new AtomicBoolean(true);
+    var attempts =
+        new Retries<Cache>(
+            clock.workers(),
+            Duration.ofSeconds(30),
+            one -> {
+              if (fails.getAndSet(false)) {
+                throw new OutOfMemoryError("says the test");
+              }
+              return 0;
+            },
+            (caches, next) -> caches.forEach(one -> asked.add(clock.nanos())));
+    assertThrows(OutOfMemoryError.class, () -> attempts.later(cache));
+    attempts.later(cache);
+    clock.passTo(clock.nanos() + 20 * MILLI);
+    assertEquals(1, asked.size());
   }
 }

@@ -39,6 +39,7 @@ import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -46,13 +47,16 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -90,6 +94,8 @@ class WakeUpTest {
   @AfterEach
   void stop() {
     atLast.countDown();
+    Compared.before = Compared::nothing;
+    Rude.BEFORE.set(Rude::nothing);
     node.close();
   }
 
@@ -613,8 +619,9 @@ class WakeUpTest {
   }
 
   /** Whoever searches for circles waits for lists that are heard of. */
-  @Test
-  void whoWaitsUntilAPublisherIsHeardOfIsWokenByItsAnswer() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoWaitsUntilAPublisherIsHeardOfIsWokenByItsAnswer(boolean fails) throws Exception {
     var self = WiredNodes.id("a");
     try (var wired = new WiredNodes(self)) {
       var started = wired.start(self, PATIENT);
@@ -629,7 +636,12 @@ class WakeUpTest {
                 workers.await(() -> !cache.isSilent(), workers.never(), false);
               });
       waiting.awaitParked();
-      assertTrue(cache.heard(cache.wish(self)));
+      long wish = cache.wish(self);
+      if (fails) {
+        cache.install(Cache.Update.provisional(wish, new Outcome.NotStarted("not now", true)));
+      } else {
+        assertTrue(cache.heard(wish));
+      }
       waiting.awaitEnd();
     }
   }
@@ -1091,13 +1103,15 @@ class WakeUpTest {
     }
   }
 
-  /** Does something before the next results are compared. */
+  /** Does something before results are compared. */
   static final class Compared implements BiPredicate<String, String> {
-    static final AtomicReference<Runnable> BEFORE = new AtomicReference<>(() -> {});
+    static volatile Runnable before = Compared::nothing;
+
+    private static void nothing() {}
 
     @Override
     public boolean test(String one, String other) {
-      BEFORE.getAndSet(() -> {}).run();
+      before.run();
       return one.equals(other);
     }
   }
@@ -1162,11 +1176,14 @@ class WakeUpTest {
       point(node, "c", "d");
       try (var computation = node.reactive(node.grains().get(Hop.class, "a")::end)) {
         assertEquals("end", computation.tracker().next(SOON));
-        Compared.BEFORE.set(
+        var first = new AtomicBoolean(true);
+        Compared.before =
             () -> {
-              CompletableFuture.runAsync(() -> point(node, "b", "c")).join();
-              WiredNodes.await("that what is read is deeper", () -> depth(node, "b") == 3);
-            });
+              if (first.getAndSet(false)) {
+                CompletableFuture.runAsync(() -> point(node, "b", "c")).join();
+                WiredNodes.await("that what is read is deeper", () -> depth(node, "b") == 3);
+              }
+            };
         point(node, "a", "b");
         WiredNodes.await("its depth", () -> depth(node, "a") == 4);
       }
@@ -1176,6 +1193,7 @@ class WakeUpTest {
   /** Reads how one hop ends. */
   interface Behind extends Grain {
     @ReadOnly
+    @SameBy(Compared.class)
     String end();
 
     /** Until the end of the test. */
@@ -1216,8 +1234,7 @@ class WakeUpTest {
         var busy = new Aside(reader::busy);
         awaitOpen(isBusy);
         point(host, "t", "x");
-        var key = WiredNodes.key(node, Hop.class, "t", "end()");
-        var read = Objects.requireNonNull(node.caches.get(key));
+        var read = cacheOf(node, "t");
         WiredNodes.await("that it is deeper", () -> read.depth() == 2);
         assertEquals(Freshness.CURRENT, ends.freshness());
         wired.connected = to -> false;
@@ -1234,35 +1251,134 @@ class WakeUpTest {
   void nothingIsComparedByWhoDeliversMessages() {
     var near = WiredNodes.id("a");
     var far = WiredNodes.id("b");
-    var delivering = ConcurrentHashMap.<Thread>newKeySet();
-    var comparing = ConcurrentHashMap.<Thread>newKeySet();
+    var deliveries = new ConcurrentHashMap<Thread, Integer>();
+    var compared = ConcurrentHashMap.<Thread>newKeySet();
     try (var wired = new WiredNodes(far)) {
       wired.wire =
           (from, to, message) -> {
-            delivering.add(Thread.currentThread());
+            deliveries.merge(Thread.currentThread(), 1, Integer::sum);
             wired.deliver(from, to, message);
-            delivering.remove(Thread.currentThread());
+            deliveries.merge(Thread.currentThread(), -1, Integer::sum);
           };
       var types = GrainTypes.create().add(Hop.class, HopGrain::new);
       var node = wired.start(near, PATIENT, types);
       var host = wired.start(far, PATIENT, types);
       try (var computation = node.reactive(node.grains().get(Hop.class, "t")::end)) {
         assertEquals("end", computation.tracker().next(SOON));
-        comparedBy(delivering, comparing);
+        Compared.before =
+            () -> {
+              if (deliveries.getOrDefault(Thread.currentThread(), 0) > 0) {
+                compared.add(Thread.currentThread());
+              }
+            };
         point(host, "t", "x");
-        var key = WiredNodes.key(node, Hop.class, "t", "end()");
-        var read = Objects.requireNonNull(node.caches.get(key));
+        var read = cacheOf(node, "t");
         WiredNodes.await("that it is deeper", () -> read.depth() == 2);
-        assertEquals(Set.of(), comparing);
-      } finally {
-        Compared.BEFORE.set(() -> {});
+        assertEquals(Set.of(), compared);
       }
     }
   }
 
-  /** Whoever makes it is interrupted. */
+  /** Each time that they come again another thread would be in it, and what is behind them wait. */
+  @Test
+  void aComparerThatDoesNotEndIsCalledOnceAndHoldsUpNothingElse() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var comparisons = new AtomicInteger();
+    var acknowledged = ConcurrentHashMap.<Long>newKeySet();
+    var updates = new ConcurrentLinkedQueue<Message.Update>();
+    try (var wired = new WiredNodes(far)) {
+      var types = TestGrains.types().add(Hop.class, HopGrain::new);
+      var node = wired.start(near, PATIENT, types);
+      var host = wired.start(far, PATIENT.withPushRetryAfter(Duration.ofMillis(10)), types);
+      try (var ends = node.reactive(node.grains().get(Hop.class, "t")::end);
+          var texts = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        assertEquals("end", ends.tracker().next(SOON));
+        var text = texts.tracker();
+        assertEquals("", text.next(SOON));
+        wired.wire =
+            (from, to, message) -> {
+              switch (message) {
+                case Message.Push push when to.equals(near) -> updates.addAll(push.updates());
+                case Message.PushAck(var batch) -> acknowledged.add(batch);
+                default -> wired.deliver(from, to, message);
+              }
+            };
+        point(host, "t", "x");
+        var first = sent(updates, update -> update.depth() == 2);
+        point(host, "x", "y");
+        var latest = sent(updates, update -> update.depth() == 3);
+        host.grains().get(Cell.class, "c").set("new");
+        var other = sent(updates, update -> !update.key().equals(first.key()));
+        Compared.before =
+            () -> {
+              comparisons.incrementAndGet();
+              awaitOpen(atLast);
+            };
+        node.receive(far, new Message.Push(-1, List.of(first, other)));
+        assertEquals("new", text.next(SOON));
+        node.receive(far, new Message.Push(-2, List.of(first, other)));
+        node.receive(far, new Message.Push(-3, List.of(latest)));
+        node.receive(far, new Message.Push(-4, List.of(first)));
+        assertTrue(acknowledged.containsAll(Set.of(-1L, -2L, -3L, -4L)));
+        WiredNodes.await("the comparison", () -> comparisons.get() == 1);
+        atLast.countDown();
+        WiredNodes.await("the latest", () -> cacheOf(node, "t").depth() == 3);
+        assertEquals(2, comparisons.get());
+      }
+    }
+  }
+
+  /** What its grain has computed when it was activated anew is another object, and the same. */
+  @Test
+  void whatStandsOtherwiseAndIsTheSameIsNotCompared() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var comparisons = new AtomicInteger();
+    try (var wired = new WiredNodes(far)) {
+      var types = GrainTypes.create().add(Hop.class, HopGrain::new).add(Behind.class, this::behind);
+      var node = wired.start(near, PATIENT, types);
+      wired.start(far, PATIENT, types);
+      wired.hosts = grain -> grain.type().endsWith("Behind") ? near : far;
+      try (var computation = node.reactive(node.grains().get(Behind.class, "s")::end)) {
+        var ends = computation.tracker();
+        assertEquals("end", ends.next(SOON));
+        var key = WiredNodes.key(node, Behind.class, "s", "end()");
+        var cache = Objects.requireNonNull(node.caches.get(key));
+        long epoch = Objects.requireNonNull(cache.version()).epoch();
+        node.release(WiredNodes.part("s"));
+        WiredNodes.await(
+            "its next life",
+            () ->
+                Objects.requireNonNull(cache.version()).epoch() != epoch
+                    && ends.freshness() == Freshness.CURRENT);
+        Compared.before = comparisons::incrementAndGet;
+        wired.connected = to -> false;
+        node.linkBroken(far);
+        WiredNodes.await("doubt", () -> ends.freshness() == Freshness.IN_DOUBT);
+        assertEquals(0, comparisons.get());
+      }
+    }
+  }
+
+  private static Message.Update sent(
+      Collection<Message.Update> updates, Predicate<Message.Update> which) {
+    WiredNodes.await("a result", () -> updates.stream().anyMatch(which));
+    return updates.stream().filter(which).findFirst().orElseThrow();
+  }
+
+  private static Cache cacheOf(NodeRuntime node, String hop) {
+    return Objects.requireNonNull(node.caches.get(WiredNodes.key(node, Hop.class, hop, "end()")));
+  }
+
+  /** Whoever makes it is interrupted; and whoever makes the next one does something before. */
   record Rude(String text) {
+    static final AtomicReference<Runnable> BEFORE = new AtomicReference<>(Rude::nothing);
+
+    private static void nothing() {}
+
     Rude {
+      BEFORE.getAndSet(Rude::nothing).run();
       if (text.equals("rude")) {
         Thread.currentThread().interrupt();
       }
@@ -1324,15 +1440,59 @@ class WakeUpTest {
     }
   }
 
-  /** Adds those of the threads that compare from now on. */
-  private static void comparedBy(Set<Thread> threads, Set<Thread> comparing) {
-    Compared.BEFORE.set(
-        () -> {
-          if (threads.contains(Thread.currentThread())) {
-            comparing.add(Thread.currentThread());
-          }
-          comparedBy(threads, comparing);
-        });
+  /** What is made of it may take its time. */
+  @Test
+  void whoHasAReplyLeavesItsRoomToOthers() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
+      var node = wired.start(near, PATIENT.withMaxCallsInFlight(1), types);
+      wired.start(far, PATIENT, types);
+      var hurried = node.grains().withTimeout(Duration.ofSeconds(2)).get(Speaker.class, "s");
+      var first = new AtomicBoolean(true);
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Reply && first.getAndSet(false)) {
+              Rude.BEFORE.set(() -> hurried.say("other"));
+            }
+            wired.deliver(from, to, message);
+          };
+      assertEquals("", node.grains().get(Speaker.class, "s").word().text());
+      assertEquals("other", hurried.word().text());
+    }
+  }
+
+  /** It is no result of the operation's, and nobody sends the true one again by himself. */
+  @Test
+  void whatCouldNotBeReadForWantOfMemoryIsAskedForAgain() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Push) {
+              Rude.BEFORE.set(
+                  () -> {
+                    throw new OutOfMemoryError("says the test");
+                  });
+            }
+            wired.deliver(from, to, message);
+          };
+      var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
+      var node = wired.start(near, PATIENT, types);
+      wired.start(far, PATIENT, types);
+      var speaker = node.grains().get(Speaker.class, "s");
+      try (var computation = node.reactive(() -> speaker.word().text())) {
+        var words = computation.tracker();
+        assertEquals("", words.next(SOON));
+        speaker.say("next");
+        WiredNodes.await("the push", () -> words.freshness() == Freshness.IN_DOUBT);
+        wired.wire = wired::deliver;
+        assertEquals("next", words.next(SOON));
+        assertEquals(Freshness.CURRENT, words.freshness());
+      }
+    }
   }
 
   private static int depth(NodeRuntime node, String hop) {

@@ -109,12 +109,17 @@ public sealed interface Outcome {
     return failed(new ValueTooLargeException(what + " is too large", refusal));
   }
 
-  /** The outcome that another node tells; if it cannot be read, that is the outcome. */
+  /**
+   * The outcome that another node tells; if it cannot be read, that is the outcome. For want of
+   * memory it fails: there may be enough another time.
+   */
   static Outcome decode(Message.Answer answer, Operation operation) {
     return switch (answer) {
       case Message.Answer.Returned(var bytes) -> {
         try {
           yield new Returned(operation.result().decode(bytes));
+        } catch (OutOfMemoryError e) {
+          throw e;
         } catch (RuntimeException | Error e) {
           yield Threw.of(
               new GrainFailureException(

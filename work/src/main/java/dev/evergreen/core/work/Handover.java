@@ -150,7 +150,7 @@ final class Handover {
   }
 
   /** A log that fails as well has nobody to tell. */
-  private static void log(String what, Throwable why) {
+  static void log(String what, Throwable why) {
     try {
       LOG.log(System.Logger.Level.WARNING, what, why);
     } catch (RuntimeException | Error e) {

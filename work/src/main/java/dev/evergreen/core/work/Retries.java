@@ -83,7 +83,15 @@ public final class Retries<T> {
       }
       found = finds != since;
     }
-    int doublings = found ? 0 : Math.min(failedAttempts.applyAsInt(one), MAX_DOUBLINGS);
+    try {
+      at(one, found ? 0 : Math.min(failedAttempts.applyAsInt(one), MAX_DOUBLINGS));
+    } catch (RuntimeException | Error e) {
+      forget(List.of(one)); // or it would never ask again
+      throw e;
+    }
+  }
+
+  private void at(T one, int doublings) {
     long longest = Math.min(FIRST_NANOS << doublings, mostNanos);
     long delay = longest / 2 + workers.randomBelow(longest / 2 + 1);
     at(workers.nanos() + delay, Math.max(LEAST_TICK_NANOS, longest / TICKS_IN_A_DELAY), one);
@@ -101,15 +109,30 @@ public final class Retries<T> {
       together.add(one);
       byTime.put(due, together);
     }
-    workers.after(due - workers.nanos(), next -> due(due, next));
+    try {
+      workers.after(due - workers.nanos(), next -> due(due, next));
+    } catch (RuntimeException | Error e) {
+      forget(takeDue(due));
+      throw e;
+    }
+  }
+
+  private void forget(List<T> these) {
+    synchronized (waiting) {
+      these.forEach(waiting::remove);
+    }
+  }
+
+  private List<T> takeDue(long nanos) {
+    synchronized (waiting) {
+      var together = byTime.remove(nanos);
+      return together == null ? List.of() : together;
+    }
   }
 
   private void due(long nanos, Tasks next) {
-    List<T> together;
-    synchronized (waiting) {
-      together = byTime.remove(nanos);
-    }
-    if (together != null) {
+    var together = takeDue(nanos);
+    if (!together.isEmpty()) {
       ask(together, next);
     }
   }

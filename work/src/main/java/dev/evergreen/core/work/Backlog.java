@@ -1,6 +1,5 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
-import dev.evergreen.core.model.Failures;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -10,27 +9,27 @@ import java.util.concurrent.atomic.AtomicInteger;
  * waits for its grain is none of them, or one grain that is stuck would hold up what is pushed to
  * all others.
  */
-final class Backlog {
+public final class Backlog {
 
   private final int most;
   private final AtomicInteger runs = new AtomicInteger();
   private final Queue<Runnable> acknowledgements = new ConcurrentLinkedQueue<>();
 
-  Backlog(int most) {
+  public Backlog(int most) {
     this.most = most;
   }
 
-  int size() {
+  public int size() {
     return runs.get();
   }
 
   /** A run waits for a processor from now on. */
-  void runScheduled() {
+  public void runScheduled() {
     runs.incrementAndGet();
   }
 
   /** A run has got a processor. */
-  void runBegins() {
+  public void runBegins() {
     int left = runs.decrementAndGet();
     acknowledgeOne();
     while (left <= 0 && !acknowledgements.isEmpty() && runs.get() < most) {
@@ -39,7 +38,7 @@ final class Backlog {
   }
 
   /** Acknowledges now, or when there is room. */
-  void acknowledge(Runnable acknowledgement) {
+  public void acknowledge(Runnable acknowledgement) {
     // First there to be found, then looked for: the backlog may go at any moment.
     acknowledgements.add(acknowledgement);
     acknowledgeOne();
@@ -49,7 +48,11 @@ final class Backlog {
     if (runs.get() < most) {
       var acknowledgement = acknowledgements.poll();
       if (acknowledgement != null) {
-        Failures.alone("an acknowledgement", acknowledgement);
+        try {
+          acknowledgement.run();
+        } catch (RuntimeException | Error e) {
+          Handover.log("an acknowledgement failed", e); // it is no affair of who has made room
+        }
       }
     }
   }

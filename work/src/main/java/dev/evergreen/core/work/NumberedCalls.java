@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.Collection;
@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * The calls that are open, by numbers in the order of opening. A number is given and entered in one
  * step: {@link #oldest} tells others to forget all lower ones, so that none may be entered later.
  */
-final class NumberedCalls<T> {
+public final class NumberedCalls<T> {
   private static final int LEAST_BETWEEN = 256;
 
   private final Map<Long, T> open = new ConcurrentHashMap<>();
@@ -25,19 +25,21 @@ final class NumberedCalls<T> {
 
   private volatile long oldest = 1;
 
-  NumberedCalls() {
+  /** Without any yet. */
+  public NumberedCalls() {
     this(LEAST_BETWEEN);
   }
 
   /**
    * @param leastBetween after how many numbers at the earliest the oldest is looked for again
    */
-  NumberedCalls(int leastBetween) {
+  public NumberedCalls(int leastBetween) {
     this.leastBetween = leastBetween;
     this.lookAgainAt = leastBetween;
   }
 
-  synchronized long add(T item) {
+  /** Gives one the next number. */
+  public synchronized long add(T item) {
     open.put(++last, item);
     if (last == lookAgainAt) {
       // So seldom that looking through all costs each a constant.
@@ -47,20 +49,23 @@ final class NumberedCalls<T> {
     return last;
   }
 
-  @Nullable T get(long number) {
+  /** What has this number; null if that is open no more. */
+  public @Nullable T get(long number) {
     return open.get(number);
   }
 
-  void remove(long number) {
+  /** It is open no more. */
+  public void remove(long number) {
     open.remove(number);
   }
 
   /** No number that is open is lower. */
-  long oldest() {
+  public long oldest() {
     return oldest;
   }
 
-  Collection<T> all() {
+  /** Those that are open. */
+  public Collection<T> all() {
     return open.values();
   }
 }
