@@ -19,8 +19,8 @@ public @interface SameBy {
 
   /**
    * A class with a constructor without parameters; it is called with two results, never null, by
-   * threads of the node. It should be quick and call no grain, as the results wait for it that come
-   * with them; so should the constructors of values.
+   * threads of the node. It should be quick and call no grain: as long as it has not returned, the
+   * former result is shown.
    */
   Class<? extends BiPredicate<?, ?>> value();
 }

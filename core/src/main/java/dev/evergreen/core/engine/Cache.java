@@ -12,6 +12,7 @@ import dev.evergreen.core.work.Waiters;
 import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -571,11 +572,6 @@ final class Cache {
 
   // Results
 
-  /** Whether this update has to be compared by a comparer of the application's. */
-  boolean asksComparer(Update update) {
-    return key.operation().comparer() != null && isToBeCompared(standing.content, update);
-  }
-
   /**
    * Leaves an update to who asks the comparer, which may take its time: one thread at a time for
    * each cache, and of what comes meanwhile the latest.
@@ -593,7 +589,7 @@ final class Cache {
 
   /** What was left; if nothing was, nobody asks the comparer from now on. */
   synchronized @Nullable Update takeLeft() {
-    var update = left;
+    var update = closed() ? null : left;
     left = null;
     comparing = update != null;
     return update;
@@ -611,10 +607,23 @@ final class Cache {
     return ahead != 0 ? ahead > 0 : one.generation() > other.generation();
   }
 
+  /** Installs an update. A comparer of the application's that it asks may take its time. */
   Installed install(Update update) {
+    return Objects.requireNonNull(install(update, true));
+  }
+
+  /** Installs an update; does nothing and returns null if a comparer would have to be asked. */
+  @Nullable Installed installUncompared(Update update) {
+    return install(update, false);
+  }
+
+  private @Nullable Installed install(Update update, boolean mayAsk) {
     // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
     while (true) {
       var seen = standing.content;
+      if (!mayAsk && key.operation().comparer() != null && isToBeCompared(seen, update)) {
+        return null;
+      }
       boolean same = sameAs(seen, update);
       synchronized (this) {
         if (seen == standing.content) {
@@ -661,7 +670,7 @@ final class Cache {
     var outcome = same && known != null ? known : update.outcome();
     // What was decoded here is nobody's else, and never comes again.
     var published = wasRemote ? outcome : update.outcome();
-    boolean isHeard = update.generation() >= lateEnough;
+    boolean isHeard = update.generation() >= lateEnough && update.generation() > failedWish;
     var now =
         new Standing(
             new Content.Held(

@@ -168,7 +168,9 @@ final class Caches implements Cache.Keeper {
       lines().unwanted(key, update.generation());
     } else {
       base.observer().pushedHere();
-      schedule(install(cache, () -> update, next), next);
+      var marked = new ArrayList<Dependent>();
+      install(cache, () -> update, marked, next);
+      schedule(marked, next);
     }
   }
 
@@ -188,12 +190,12 @@ final class Caches implements Cache.Keeper {
         unwanted.add(new Message.Subscription(update.key(), update.generation(), null));
         continue;
       }
-      marked.addAll(install(cache, () -> decoded(update, cache), next));
+      install(cache, () -> decoded(update, cache), marked, next);
     }
+    schedule(marked, next);
     if (!unwanted.isEmpty()) {
       base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
     }
-    schedule(marked, next);
   }
 
   private static Cache.Update decoded(Message.Update update, Cache cache) {
@@ -207,30 +209,34 @@ final class Caches implements Cache.Keeper {
         update.trace());
   }
 
-  /** What came for a cache is lost, as where memory ends; who has sent it knows nothing of that. */
+  /**
+   * What came for a cache is lost, as where memory ends; who has sent it knows nothing of that. It
+   * may have been installed, and some be marked that nobody has scheduled.
+   */
   private void failed(Cache cache, Throwable why) {
-    silent(cache);
-    lines().askAgain(cache);
+    Failures.alone("the doubt about the " + cache, () -> silent(cache));
+    Failures.alone("asking again for the " + cache, () -> lines().askAgain(cache));
+    workers.start(next -> runLeft(List.of(cache), next));
     Failures.log("a result for the " + cache, why);
   }
 
   /**
-   * Returns whom it has marked already, some maybe twice. What fails for one cache is not lost for
-   * others.
+   * Adds whom it has marked, some maybe twice. What a comparer is to be asked about is left to a
+   * thread of its own. What fails for one cache is not lost for others.
    */
-  private List<Dependent> install(Cache cache, Supplier<Cache.Update> given, Tasks next) {
+  private void install(
+      Cache cache, Supplier<Cache.Update> given, List<Dependent> marked, Tasks next) {
     try {
       var update = given.get();
-      if (!cache.asksComparer(update)) {
-        return install(cache, update);
-      }
-      if (cache.leave(update)) {
+      var installed = cache.installUncompared(update);
+      if (installed != null) {
+        marked.addAll(tell(cache, update, installed));
+      } else if (cache.leave(update)) {
         compareLater(cache, next);
       }
     } catch (RuntimeException | Error e) {
       failed(cache, e);
     }
-    return List.of();
   }
 
   private void compareLater(Cache cache, Tasks next) {
@@ -246,7 +252,9 @@ final class Caches implements Cache.Keeper {
   private void compare(Cache cache, Tasks next) {
     try {
       for (var update = cache.takeLeft(); update != null; update = cache.takeLeft()) {
-        schedule(install(cache, update), next);
+        schedule(tell(cache, update, cache.install(update)), next);
+        workers.fork(next); // the next comparison may take its time
+        Thread.interrupted(); // one comparison is no affair of the next
       }
     } catch (RuntimeException | Error e) {
       cache.stopComparing();
@@ -254,9 +262,8 @@ final class Caches implements Cache.Keeper {
     }
   }
 
-  /** Returns whom it has marked, some maybe twice. */
-  private List<Dependent> install(Cache cache, Cache.Update update) {
-    var installed = cache.install(update);
+  /** Marks whom an update concerns that was installed, and returns them, some maybe twice. */
+  private List<Dependent> tell(Cache cache, Cache.Update update, Cache.Installed installed) {
     for (var dependent : installed.outdated()) {
       dependent.mark(update.trace());
     }

@@ -326,6 +326,8 @@ final class Subscriptions implements Caches.Lines {
     var notHere = new LinkedHashSet<>(answer.notHere());
     var mayBeElsewhere = new HashSet<>(answer.notHere().subList(0, elsewhere));
     var owed = new LinkedHashSet<>(answer.owed());
+    // What came with the answer ends the doubt itself, when it is installed.
+    answer.results().forEach(result -> owed.add(result.key()));
     for (var wish : request.wishes()) {
       var cache = wish.cache();
       var name = cache.key().wire();

@@ -1116,6 +1116,33 @@ class WakeUpTest {
     }
   }
 
+  /** Its results are compared. */
+  interface Word extends Grain {
+    @ReadOnly
+    @SameBy(Compared.class)
+    String word();
+
+    void say(String word);
+  }
+
+  private static final class WordGrain implements Word {
+    private String word = "";
+
+    WordGrain(GrainContext<String> context) {
+      Objects.requireNonNull(context);
+    }
+
+    @Override
+    public String word() {
+      return word;
+    }
+
+    @Override
+    public void say(String other) {
+      word = other;
+    }
+  }
+
   /** However deep it reads, its end is the same. */
   interface Hop extends Grain {
     @ReadOnly
@@ -1317,14 +1344,62 @@ class WakeUpTest {
             };
         node.receive(far, new Message.Push(-1, List.of(first, other)));
         assertEquals("new", text.next(SOON));
+        WiredNodes.await("the comparison", () -> comparisons.get() == 1);
         node.receive(far, new Message.Push(-2, List.of(first, other)));
         node.receive(far, new Message.Push(-3, List.of(latest)));
         node.receive(far, new Message.Push(-4, List.of(first)));
         assertTrue(acknowledged.containsAll(Set.of(-1L, -2L, -3L, -4L)));
-        WiredNodes.await("the comparison", () -> comparisons.get() == 1);
         atLast.countDown();
         WiredNodes.await("the latest", () -> cacheOf(node, "t").depth() == 3);
         assertEquals(2, comparisons.get());
+      }
+    }
+  }
+
+  /** Else a root that has begun to run shows what was before, and looks at nothing else either. */
+  @Test
+  void whatWasComparedIsSeenWhileTheNextIsCompared() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var comparisons = new AtomicInteger();
+    var updates = new ConcurrentLinkedQueue<Message.Update>();
+    try (var wired = new WiredNodes(far)) {
+      var types = GrainTypes.create().add(Word.class, WordGrain::new);
+      var node = wired.start(near, PATIENT, types);
+      var host = wired.start(far, PATIENT.withPushRetryAfter(Duration.ofMillis(10)), types);
+      try (var words = node.reactive(node.grains().get(Word.class, "w")::word)) {
+        var word = words.tracker();
+        assertEquals("", word.next(SOON));
+        wired.wire =
+            (from, to, message) -> {
+              if (message instanceof Message.Push push && to.equals(near)) {
+                updates.addAll(push.updates());
+              } else {
+                wired.deliver(from, to, message);
+              }
+            };
+        host.grains().get(Word.class, "w").say("first");
+        var first = sent(updates, _ -> true);
+        host.grains().get(Word.class, "w").say("second");
+        var second =
+            sent(updates, update -> update.version().sequence() > first.version().sequence());
+        var mayEnd = new CountDownLatch(1);
+        Compared.before =
+            () -> {
+              if (comparisons.incrementAndGet() == 1) {
+                awaitOpen(mayEnd);
+              } else {
+                awaitOpen(atLast);
+              }
+            };
+        node.receive(far, new Message.Push(-1, List.of(first)));
+        WiredNodes.await("the first comparison", () -> comparisons.get() == 1);
+        node.receive(far, new Message.Push(-2, List.of(second)));
+        mayEnd.countDown();
+        WiredNodes.await("the second comparison", () -> comparisons.get() == 2);
+        assertEquals("first", word.next(SOON));
+        atLast.countDown();
+        assertEquals("second", word.next(SOON));
       }
     }
   }

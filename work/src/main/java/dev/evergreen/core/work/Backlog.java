@@ -15,10 +15,16 @@ public final class Backlog {
   private final AtomicInteger runs = new AtomicInteger();
   private final Queue<Runnable> acknowledgements = new ConcurrentLinkedQueue<>();
 
+  /**
+   * Makes one of no runs.
+   *
+   * @param most with so many runs, and with more, acknowledgements wait
+   */
   public Backlog(int most) {
     this.most = most;
   }
 
+  /** How many runs wait. */
   public int size() {
     return runs.get();
   }

@@ -112,7 +112,9 @@ public final class Retries<T> {
     try {
       workers.after(due - workers.nanos(), next -> due(due, next));
     } catch (RuntimeException | Error e) {
-      forget(takeDue(due));
+      var others = takeDue(due); // who has joined meanwhile
+      others.remove(one);
+      workers.start(next -> ask(others, next));
       throw e;
     }
   }
@@ -126,7 +128,7 @@ public final class Retries<T> {
   private List<T> takeDue(long nanos) {
     synchronized (waiting) {
       var together = byTime.remove(nanos);
-      return together == null ? List.of() : together;
+      return together == null ? new ArrayList<>(0) : together;
     }
   }
 

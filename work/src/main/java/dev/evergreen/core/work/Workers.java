@@ -73,10 +73,15 @@ public final class Workers {
     }
   }
 
-  /** Starts a thread for each task. */
+  /** Starts a thread for each task; one that cannot be prepared costs no other. */
   public void fork(Tasks tasks) {
-    for (var task = tasks.poll(); task != null; task = tasks.poll()) {
-      startPrepared(task);
+    try {
+      for (var task = tasks.poll(); task != null; task = tasks.poll()) {
+        startPrepared(task);
+      }
+    } catch (RuntimeException | Error e) {
+      fork(tasks);
+      throw e;
     }
   }
 
