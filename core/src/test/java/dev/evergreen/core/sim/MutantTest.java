@@ -24,7 +24,7 @@ final class MutantTest {
     return Stream.of(
             // Lost marks: by a write, and by a dependency.
             new Mutant.LeavesOut("engine.Activation", "finished", "markAll"),
-            new Mutant.LeavesOut("engine.Caches", "install", "mark"),
+            new Mutant.LeavesOut("engine.Caches", "tell", "mark"),
             // Ignored versions: a cache takes what is old.
             new Mutant.DoesNothing("engine.Cache", "isOld"),
             // No renewal, so that what is lost at a node's death stays lost.
