@@ -670,7 +670,7 @@ final class Cache {
     var outcome = same && known != null ? known : update.outcome();
     // What was decoded here is nobody's else, and never comes again.
     var published = wasRemote ? outcome : update.outcome();
-    boolean isHeard = update.generation() >= lateEnough && update.generation() > failedWish;
+    boolean isHeard = update.generation() >= Math.max(lateEnough, failedWish);
     var now =
         new Standing(
             new Content.Held(
