@@ -41,6 +41,10 @@ final class Execution {
     return specification;
   }
 
+  Trace trace() {
+    return trace;
+  }
+
   /** Carries out an element. */
   void run(Element element, State state) {
     switch (element) {

@@ -52,7 +52,7 @@ final class LoadSession implements AutoCloseable {
   private final Map<Long, Long> lanes = new HashMap<>();
   private final Map<Long, ArrayDeque<Operation>> parts = new HashMap<>();
 
-  /** Of lanes, the operations that no reply is due to and that may not be over. */
+  /** Of lanes, the operations of which no reply is heard and that may not be over. */
   private final Map<Long, Silent> silent = new HashMap<>();
 
   /** What was replied to behind some of these. */
@@ -118,10 +118,11 @@ final class LoadSession implements AutoCloseable {
     this.redactor = redactor;
     this.rows = new OpRows(connection);
     this.statements = new Statements(connection);
-    this.notes = new CellNotes(database, connection, statements, rows);
-    this.retainer = new Retainer(statements, notes, rows, () -> database.size(connection));
     newOperations = database.rows(connection, "op", 16);
     take(spool);
+    // Nobody else writes from now on.
+    this.notes = new CellNotes(database, connection, statements, rows);
+    this.retainer = new Retainer(statements, notes, rows, () -> database.size(connection));
     try (var statement = connection.createStatement()) {
       try (var found = statement.executeQuery("select segment, place, seq, at from trace")) {
         found.next();
@@ -637,7 +638,7 @@ final class LoadSession implements AutoCloseable {
       notes.add(operation, touches);
     }
     remember(operation);
-    if (outcome == Outcome.NONE_EXPECTED) {
+    if (outcome == Outcome.NONE_EXPECTED || outcome == Outcome.UNKNOWN) {
       silent.merge(request.lane(), new Silent(number, number), Silent::and);
     } else if (outcome == Outcome.REPLIED && wasHeard) {
       // What was not heard tells nothing of what was sent before it.
@@ -659,8 +660,8 @@ final class LoadSession implements AutoCloseable {
   }
 
   /**
-   * A lane is served in its order: so what no reply is due to was over when what came behind it was
-   * replied to.
+   * A lane is served in its order: so what was not heard of was over, carried out or not, when what
+   * came behind it was replied to.
    */
   private void hear() throws SQLException {
     if (heard.isEmpty()) {

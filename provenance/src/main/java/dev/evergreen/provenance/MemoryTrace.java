@@ -60,7 +60,7 @@ public final class MemoryTrace implements Trace {
   @Override
   public Iterator<Operation> beside(Cell cell, Operation operation) {
     return operations.reversed().stream()
-        .filter(other -> Orders.unordered(operation, other) && writes(other, cell))
+        .filter(other -> Orders.unordered(this, operation, other) && writes(other, cell))
         .iterator();
   }
 

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param row its number in the trace, from 1 on. Operations of one lane took effect in the order of
  *     their rows.
  * @param epoch the life of the store in which it was sent: another one begins when the store
- *     restarts, is loaded or follows another
+ *     restarts, is loaded or follows another, and for another recorder
  * @param lane the line to the store by which it went, from 1 on; 0 for a question that was never
  *     sent. The store serves a line in order, and between two lines only the times tell
  * @param connection the client's connection, which the trace knows more about

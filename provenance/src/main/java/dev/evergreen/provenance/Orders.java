@@ -23,7 +23,8 @@ import java.util.stream.Stream;
  * The orders in which overlapping operations may have taken effect.
  *
  * <p>Operations of one lane took effect as their rows say. Of two on different lanes the one that
- * had its reply before the other was sent came first; else either may have. Replies are evidence:
+ * had its reply before the other was sent came first, and that which was sent to a process of the
+ * store that was no more; else either may have. Replies are evidence:
  * an order in which the model gives another reply than the recorded one is none. An operation
  * without a reply may have taken effect at any time since, or never.
  *
@@ -304,7 +305,7 @@ final class Orders {
     return all;
   }
 
-  private static boolean precedes(Element one, Element other) {
+  private boolean precedes(Element one, Element other) {
     return switch (one) {
       case Done(var first) ->
           switch (other) {
@@ -319,17 +320,23 @@ final class Orders {
     };
   }
 
+  private boolean precedes(Operation one, Operation other) {
+    return precedes(execution.trace(), one, other);
+  }
+
   /** Whether one operation certainly took effect before the other, if it did at all. */
-  static boolean precedes(Operation one, Operation other) {
+  static boolean precedes(Trace trace, Operation one, Operation other) {
     if (one.isAsked() || (one.lane() == other.lane() && one.epoch() == other.epoch())) {
       return one.row() < other.row();
     }
-    return one.epoch() < other.epoch()
+    return trace.isOver(one.epoch(), other.epoch())
         || (one.replied() != null && (other.isOfNow() || !one.replied().isAfter(other.sent())));
   }
 
   /** Whether nobody knows which of two different operations took effect first. */
-  static boolean unordered(Operation one, Operation other) {
-    return one.row() != other.row() && !precedes(one, other) && !precedes(other, one);
+  static boolean unordered(Trace trace, Operation one, Operation other) {
+    return one.row() != other.row()
+        && !precedes(trace, one, other)
+        && !precedes(trace, other, one);
   }
 }

@@ -89,7 +89,7 @@ final class Retainer {
     long folded = number("select folded from trace");
     long excess = retention.limitsBytes() ? excess(retention) : 0;
     long oldest = now - Math.min(now, saturatedNanos(retention.age()));
-    long end = end(folded, excess > 0 ? Long.MAX_VALUE : oldest, excess);
+    long end = end(folded, excess > 0 ? Long.MAX_VALUE : oldest, now, excess);
     if (end > 0) {
       boolean whole = keptSince >= kept;
       fold(whole ? 0 : folded, end);
@@ -129,9 +129,11 @@ final class Retainer {
 
   /**
    * Behind the operations from a row on that are to be folded or removed next: those sent before a
-   * moment, and no more than are needed to become so many bytes less; 0 if there are none.
+   * moment, and no more than are needed to become so many bytes less; 0 if there are none. What is
+   * said to have been sent after now was recorded while the clock was wrong: it is as old as what
+   * is behind it.
    */
-  private long end(long from, long sent, long excess) throws SQLException {
+  private long end(long from, long moment, long now, long excess) throws SQLException {
     var select =
         statements.of(
             "select seq, sent, request_length, coalesce(reply_length, 0) from op"
@@ -143,12 +145,18 @@ final class Retainer {
     long end = 0;
     long bytes = 0;
     try (var found = select.executeQuery()) {
-      for (int i = 0; found.next() && found.getLong(2) < sent; i++) {
+      for (int i = 0; found.next(); i++) {
+        long sent = found.getLong(2);
+        if (sent >= moment && sent <= now) {
+          break;
+        }
         if (excess > 0 && bytes >= excess && i >= LEAST) {
           break;
         }
         bytes += ROW_BYTES + kept(found.getLong(3)) + kept(found.getLong(4));
-        end = found.getLong(1) + 1;
+        if (sent < moment) {
+          end = found.getLong(1) + 1;
+        }
       }
     }
     return end;
@@ -318,7 +326,7 @@ final class Retainer {
 
   /** Removes the oldest operations, whatever answers need. */
   private boolean removeOldest(long excess) throws SQLException {
-    long horizon = end(0, Long.MAX_VALUE, excess);
+    long horizon = end(0, Long.MAX_VALUE, Long.MAX_VALUE, excess);
     if (horizon == 0 || inVain > MOST) {
       return false;
     }

@@ -42,6 +42,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private final LongOperations longOnes;
   private final StoredBreaks breaks;
   private final Neighbours neighbours;
+  private final Processes processes;
 
   /** Below that row whatever has replaced something counts as having replaced what is folded. */
   private final long coarse;
@@ -67,6 +68,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     index = new CellIndex(session, rows, operations);
     longOnes = new LongOperations(session, rows);
     breaks = new StoredBreaks(session, rows);
+    processes = new Processes(session);
     neighbours =
         new Neighbours(
             (cell, before) -> operations.held(index.writersOf(operations.places, cell, before)));
@@ -526,7 +528,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           var shortOnes =
               new Filtered<>(
                   neighbours.of(cell, row, end(operation)),
-                  other -> Orders.unordered(operation, other.operation()));
+                  other -> Orders.unordered(this, operation, other.operation()));
           var others = longOnes.underWay(row - TraceDatabase.LONG, row);
           if (!shortOnes.hasNext() && others.isEmpty()) {
             return Collections.emptyIterator();
@@ -536,7 +538,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
                   others.stream().filter(other -> longOnes.couldWrite(other, cell)))
               .map(other -> session.read(() -> operations.whole(other)))
               .flatMap(Optional::stream)
-              .filter(other -> Orders.unordered(operation, other))
+              .filter(other -> Orders.unordered(this, operation, other))
               .iterator();
         });
   }
@@ -553,6 +555,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
   static <T> Stream<T> stream(Iterator<T> operations) {
     return StreamSupport.stream(
         Spliterators.spliteratorUnknownSize(operations, Spliterator.ORDERED), false);
+  }
+
+  @Override
+  public boolean isOver(long epoch, long later) {
+    return epoch < later && session.read(() -> processes.of(epoch) < processes.of(later));
   }
 
   /** Whether operations of a row, or of those before it, may have been sent on several lanes. */

@@ -75,6 +75,15 @@ public interface Trace {
   long end(Operation operation);
 
   /**
+   * Whether what was sent in an epoch, if it took effect at all, had done so when another epoch
+   * began: for then the store was another process. An epoch may also begin where the same one goes
+   * on: with another role, or for another recorder.
+   */
+  default boolean isOver(long epoch, long later) {
+    return epoch < later;
+  }
+
+  /**
    * The newest place with a row below {@code before} at which something may have happened to the
    * cell that is not on record; empty if the record is whole from an empty store on.
    */

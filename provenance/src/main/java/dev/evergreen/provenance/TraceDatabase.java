@@ -50,8 +50,8 @@ abstract sealed class TraceDatabase {
   /** Above the last row of an operation: of one without a reply above all. */
   static final String END = "coalesce(replied_seq, %d)".formatted(Long.MAX_VALUE);
 
-  /** The condition that no reply is due to an operation, and it is not known to be over. */
-  static final String SILENT = "outcome = 2 and replied_seq is null";
+  /** The condition that no reply is heard of an operation, and it is not known to be over. */
+  static final String SILENT = "outcome in (2, 3) and replied_seq is null";
 
   /** The words in braces differ between the databases. */
   private static final String SCHEMA =
@@ -82,7 +82,8 @@ abstract sealed class TraceDatabase {
       create index if not exists op_connection on op (connection, seq);
       create index if not exists op_long on op (seq, replied_seq, outcome) where %s;
       create index if not exists op_open on op (seq) where outcome = 0;
-      create index if not exists op_silent on op (lane, seq) where %s;
+      drop index if exists op_silent;
+      create index if not exists op_unheard on op (lane, seq) where %s;
       create index if not exists op_request_hash on op (request_hash)
         where request_hash is not null;
       create index if not exists op_reply_hash on op (reply_hash) where reply_hash is not null;

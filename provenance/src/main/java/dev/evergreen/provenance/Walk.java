@@ -214,11 +214,11 @@ final class Walk implements Iterator<Operation> {
       same.rest.skip();
       same.place();
     }
-    if (!Orders.precedes(question, operation)
+    if (!Orders.precedes(trace, question, operation)
         && take(operation, parts(operation))
         && given.add(operation.row())) {
       // What kept one from writing that may have come after the question may have done so too.
-      unordered |= Orders.unordered(question, operation);
+      unordered |= Orders.unordered(trace, question, operation);
       next = operation;
     }
   }
@@ -350,7 +350,7 @@ final class Walk implements Iterator<Operation> {
     var wanted = new ArrayList<Wanted>();
     for (var beside = beside(demands.around(cell), operation); beside.hasNext() && !unordered; ) {
       var other = beside.next();
-      if (!Orders.precedes(by, other) && !Orders.precedes(question, other)) {
+      if (!Orders.precedes(trace, by, other) && !Orders.precedes(trace, question, other)) {
         for (var touch : writes(other)) {
           if (touch.cell().overlaps(cell)) {
             unordered |=

@@ -272,7 +272,7 @@ public final class Why {
       bytes += operations.getLast().bytes();
     }
     // What is certainly behind the question came along with what may be before it.
-    operations.removeIf(operation -> Orders.precedes(plain.question, operation));
+    operations.removeIf(operation -> Orders.precedes(trace, plain.question, operation));
     operations.sort(BY_ROW);
     boolean cut = walk.hasNext() || walk.reached() != null;
     if (!operations.containsAll(plain.causes)) {

@@ -534,6 +534,55 @@ abstract class TraceStoreConformance {
     }
   }
 
+  @Test
+  void foldsBehindWhatWasRecordedWhileTheClockWasWrong() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (int i = 0; i < 5; i++) {
+        line.exchange("set a " + i, "ok");
+      }
+    }
+    try (var writer = TraceDatabase.of(directory, url).writer();
+        var clock = writer.createStatement()) {
+      clock.executeUpdate(
+          "update op set sent = sent + 3600000000000 where seq = (select min(seq) from op)");
+      writer.commit();
+    }
+    try (var session = session()) {
+      assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
+    }
+    assertEquals(1, count("select count(*) from op"));
+  }
+
+  /** Else it would be beside all that is written since. */
+  @Test
+  void whatNobodyKnowsOfIsOverWhenWhatCameBehindItWasRepliedTo() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var spool = line.spool();
+      long number = line.send("set a 1");
+      spool.unanswered(number, Unanswered.OUTCOME_UNKNOWN);
+      line.exchange("get b", "");
+      long other = spool.lane(line.epoch(), "other");
+      new Line(spool, line.epoch(), line.connection(), other).exchange("set a 2", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(Answer.Certainty.CERTAIN, certainty("a"));
+      long last = new Line(spool, line.epoch(), line.connection(), other).send("set a 3");
+      spool.unanswered(last, Unanswered.OUTCOME_UNKNOWN);
+      line.exchange("set a 4", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(Answer.Certainty.ONE_OF, certainty("a"));
+    }
+  }
+
+  private Answer.Certainty certainty(String key) {
+    try (var trace = trace()) {
+      var specification = StoreKind.named("tiny").orElseThrow().specification();
+      var asked = question(trace, Long.MAX_VALUE, "get", key);
+      return new Why(specification, trace).ask(asked, Why.Wish.ONE).certainty();
+    }
+  }
+
   /** It is over when what came behind it on its lane was replied to. */
   @Test
   void foldsWhatNoReplyIsDueToOnceItIsOver() throws Exception {

@@ -532,14 +532,19 @@ final class OwnUpstream {
   }
 
   /**
-   * Has Redis carry out a command here, after all that the client has been replied to elsewhere.
-   * For WAIT counts what was written until the last command of its connection: else it would wait
-   * for nothing that went by a lane. Everybody may say HELLO, also while a script is busy. What is
-   * under way here came after that, and does the same. Blocks until Redis has replied.
+   * Has Redis pass something of this connection on to its replicas, after all that the client has
+   * been replied to elsewhere. For WAIT counts what was written until the last command of its
+   * connection that was passed on: else it would wait for nothing that went by a lane. A message
+   * for a channel of a shard is passed on, and nobody hears it. Who may not publish says HELLO,
+   * which everybody may, also while a script is busy, and which counts for Redis before 7.2. What
+   * is under way here came after that, and does the same. Blocks until Redis has replied.
    */
   void catchUp() throws IOException {
     if (isIdle() && doesAsItIsTold()) {
-      var _ = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("HELLO"));
+      var said = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("SPUBLISH", "evergreen-shim", ""));
+      if (said != null && said.length > 0 && said[0] == '-') {
+        var _ = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("HELLO"));
+      }
     }
   }
 

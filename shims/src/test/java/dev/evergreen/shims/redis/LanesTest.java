@@ -317,10 +317,24 @@ class LanesTest {
       }
       replica.signal("STOP");
       assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      long passedOn = passedOn(shimmed);
       assertEquals(":0\r\n", client.ask("WAIT", "1", "100"));
+      assertTrue(passedOn(shimmed) > passedOn, "newer servers look at that alone");
       replica.signal("CONT");
       assertEquals(":1\r\n", client.ask("WAIT", "1", "0"));
     }
+  }
+
+  /** How many bytes Redis has passed on to its replicas. */
+  private static long passedOn(Shimmed shimmed) throws IOException {
+    return shimmed
+        .redis
+        .ask("INFO", "replication")
+        .lines()
+        .filter(line -> line.startsWith("master_repl_offset:"))
+        .mapToLong(line -> Long.parseLong(line.substring(line.indexOf(':') + 1).strip()))
+        .findFirst()
+        .orElseThrow();
   }
 
   @Test
