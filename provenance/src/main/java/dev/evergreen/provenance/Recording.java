@@ -46,6 +46,7 @@ public final class Recording implements AutoCloseable {
     var place = directory.resolve("spool");
     var spool = Spool.open(place, settings);
     try {
+      redactor.keep(directory);
       return new Recording(
           spool, new Loader(spool, id(place), database, redactor, retention), redactor);
     } catch (IOException | RuntimeException e) {

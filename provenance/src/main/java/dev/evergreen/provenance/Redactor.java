@@ -49,7 +49,6 @@ public final class Redactor {
       throw new IOException(
           "The key in %s has %d bytes, not 32".formatted(directory.resolve("key"), key.length));
     }
-    keep(directory, rules);
     return new Redactor(key, rules);
   }
 
@@ -71,7 +70,11 @@ public final class Redactor {
     return open(directory, rules);
   }
 
-  private static void keep(Path directory, List<Pattern> rules) throws IOException {
+  /**
+   * Keeps the rules in the trace's directory, for who loads what its recorder has left. Only that
+   * recorder may: another one has other rules.
+   */
+  void keep(Path directory) throws IOException {
     var file = directory.resolve(RULES);
     var text = String.join("\0", rules.stream().map(Pattern::pattern).toList());
     if (Files.exists(file) ? !Files.readString(file).equals(text) : !text.isEmpty()) {

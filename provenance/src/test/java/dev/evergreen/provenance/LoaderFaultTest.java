@@ -413,11 +413,24 @@ class LoaderFaultTest {
   /** Who is killed amid a change of the rules leaves the old ones or the new ones. */
   @Test
   void replacesTheRulesAtOnce() throws Exception {
-    var _ = Redactor.open(directory, List.of(Pattern.compile("old")));
+    Redactor.open(directory, List.of(Pattern.compile("old"))).keep(directory);
     var link = Files.createLink(directory.resolve("link"), directory.resolve("rules"));
-    var _ = Redactor.open(directory, List.of(Pattern.compile("new")));
+    Redactor.open(directory, List.of(Pattern.compile("new"))).keep(directory);
     assertEquals("old", Files.readString(link));
     assertEquals("new", Files.readString(directory.resolve("rules")));
+  }
+
+  /** Who loads what the first one leaves hides what that was to hide. */
+  @Test
+  void aRecorderThatIsRefusedLeavesTheRulesOfTheOther() throws Exception {
+    var rules = Redactor.open(directory, List.of(Pattern.compile("secret")));
+    try (var _ = Recording.open(directory, "", SpoolSettings.DEFAULT, rules, Retention.ALL)) {
+      var none = Redactor.open(directory, List.of());
+      assertThrows(
+          IOException.class,
+          () -> Recording.open(directory, "", SpoolSettings.DEFAULT, none, Retention.ALL));
+      assertEquals(rules.id(), Redactor.reopen(directory).id());
+    }
   }
 
   @Test

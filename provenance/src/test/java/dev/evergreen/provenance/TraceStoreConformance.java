@@ -651,7 +651,7 @@ abstract class TraceStoreConformance {
     long last;
     // A recorder's spool without its loader is what a kill leaves.
     try (var spool = Spool.open(directory.resolve("spool"), settings())) {
-      Redactor.open(directory, List.of(Pattern.compile("secret-\\d+")));
+      Redactor.open(directory, List.of(Pattern.compile("secret-\\d+"))).keep(directory);
       var epoch = spool.epoch("tiny", "here", "content: empty");
       var line = new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
       line.exchange("set a secret-1", "ok");
