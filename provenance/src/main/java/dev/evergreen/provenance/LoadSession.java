@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,8 @@ import org.jspecify.annotations.Nullable;
  * again from it: after any failure, a new session goes on from what was committed.
  */
 final class LoadSession implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(LoadSession.class.getName());
+
   /** So many operations of a connection, which may be parts of a later one, are known by heart. */
   private static final int PARTS = 1_000;
 
@@ -59,6 +62,12 @@ final class LoadSession implements AutoCloseable {
   private final List<Heard> heard = new ArrayList<>();
 
   private long lastEpoch;
+
+  /** How often rules had no room on the stack when that was noted last. */
+  private long overflows;
+
+  /** Whether it was told that a kind cannot hide what the rules say. */
+  private boolean complained;
 
   /** What became of requests that had no room on record. */
   private Dropped dropped = Dropped.OVER;
@@ -116,6 +125,7 @@ final class LoadSession implements AutoCloseable {
     this.database = database;
     this.connection = connection;
     this.redactor = redactor;
+    this.overflows = redactor.overflows();
     this.rows = new OpRows(connection);
     this.statements = new Statements(connection);
     this.notes = new CellNotes(database, connection, statements, rows);
@@ -278,6 +288,15 @@ final class LoadSession implements AutoCloseable {
           gap(seq, 0, texts(frame)[0]);
         }
       }
+    }
+    noteOverflows();
+  }
+
+  /** Equal values may have unequal marks there, so that no answer may compare them. */
+  private void noteOverflows() throws SQLException {
+    if (redactor.overflows() != overflows) {
+      overflows = redactor.overflows();
+      gap(seq, 0, "a rule that hides values took too much of the stack");
     }
   }
 
@@ -476,12 +495,28 @@ final class LoadSession implements AutoCloseable {
   private void open(long number, long lane, long client, long scope, long sent, Payload request)
       throws SQLException {
     know(lane);
-    var clean =
-        redactor.idle()
-            ? request
-            : request.with(kind(lane).redactRequest(request.content(), redactor));
+    var kind = kind(lane);
+    var clean = clean(request, content -> kind.redactRequest(content, redactor));
     var space = scope < 0 ? "" : Long.toString(scope);
     open.put(number, new Open(number, lane, client, space, sent, clean, false));
+  }
+
+  /** What of a body may be stored. */
+  private Payload clean(Payload body, UnaryOperator<Bytes> cleaning) {
+    return redactor.idle() ? body : body.with(clean(body.content(), cleaning));
+  }
+
+  /** A kind that fails stops nothing, and what it fails at is hidden whole. */
+  private Bytes clean(Bytes content, UnaryOperator<Bytes> cleaning) {
+    try {
+      return cleaning.apply(content);
+    } catch (RuntimeException | StackOverflowError e) {
+      if (!complained) {
+        complained = true;
+        LOG.log(System.Logger.Level.ERROR, "What cannot be cleaned by rules is hidden whole", e);
+      }
+      return redactor.mark(content);
+    }
   }
 
   private void reply(SpoolReader frame) throws SQLException {
@@ -502,10 +537,8 @@ final class LoadSession implements AutoCloseable {
 
   private void push(long number, long client, long lane, Payload message) throws SQLException {
     know(lane);
-    var clean =
-        redactor.idle()
-            ? message
-            : message.with(kind(lane).redactReply(message.content(), redactor));
+    var kind = kind(lane);
+    var clean = clean(message, content -> kind.redactReply(content, redactor));
     keepApart(clean);
     statements.update(
         "insert into push values (?, ?, ?, ?, ?, ?, ?)",
@@ -623,10 +656,9 @@ final class LoadSession implements AutoCloseable {
       // Its frame was lost, or had no room.
       return;
     }
+    var kind = kind(request.lane());
     var clean =
-        reply == null || redactor.idle()
-            ? reply
-            : reply.with(kind(request.lane()).redactReply(reply.content(), redactor));
+        reply == null ? null : clean(reply, content -> kind.redactReply(content, redactor));
     var operation = withParts(operation(request, outcome, clean));
     var touches = outcome == Outcome.NOT_SENT ? Map.<Cell, Touch>of() : notes.strongest(operation);
     if (request.stored()) {

@@ -9,6 +9,7 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
@@ -28,8 +29,17 @@ public final class Redactor {
   private static final int MARK_BYTES = 8;
   private static final String RULES = "rules";
 
+  /** A rule may look at characters so often for each that there is, and so often at all. */
+  private static final int LOOKS = 1_000;
+
+  private static final int LOOKS_AT_ALL = 100_000;
+
+  private static final System.Logger LOG = System.getLogger(Redactor.class.getName());
+
   private final SecretKeySpec key;
   private final List<Pattern> rules;
+  private final AtomicLong overflows = new AtomicLong();
+  private volatile boolean complained;
 
   private Redactor(byte[] key, List<Pattern> rules) {
     this.key = new SecretKeySpec(key, ALGORITHM);
@@ -41,8 +51,21 @@ public final class Redactor {
    *
    * @param rules what {@link #clean} replaces wherever it is found; bytes are characters of the
    *     same number
+   * @throws IllegalArgumentException if a rule matches the empty text, which is everywhere
    */
   public static Redactor open(Path directory, List<Pattern> rules) throws IOException {
+    for (var rule : rules) {
+      if (rule.matcher("").find()) {
+        throw new IllegalArgumentException(
+            "The rule '%s' matches the empty text; one that hides something matches what is to be"
+                    .formatted(rule)
+                + " hidden only");
+      }
+    }
+    return with(directory, rules);
+  }
+
+  private static Redactor with(Path directory, List<Pattern> rules) throws IOException {
     SpoolFiles.makeDirectory(directory);
     var key = SpoolFiles.readOrWrite(directory, "key", Redactor::newKey);
     if (key.length != KEY_BYTES) {
@@ -67,7 +90,7 @@ public final class Redactor {
         rules.add(Pattern.compile(rule));
       }
     }
-    return open(directory, rules);
+    return with(directory, rules);
   }
 
   /**
@@ -103,7 +126,10 @@ public final class Redactor {
     }
   }
 
-  /** The bytes, with all that a rule finds replaced. */
+  /**
+   * The bytes, with all that a rule finds replaced. Where a rule takes too long, or more room on the
+   * stack than there is, nobody knows what it would find: then one mark stands for all of them.
+   */
   public Bytes clean(Bytes bytes) {
     if (rules.isEmpty()) {
       return bytes;
@@ -111,9 +137,92 @@ public final class Redactor {
     var before = bytes.latin1();
     var text = before;
     for (var rule : rules) {
-      text = rule.matcher(text).replaceAll(found -> mark(latin1(found.group())).text());
+      try {
+        text = clean(rule, text);
+      } catch (TooLongException e) {
+        complain(rule, "takes too long");
+        return mark(bytes);
+      } catch (StackOverflowError e) {
+        overflows.incrementAndGet();
+        complain(rule, "takes too much of the stack");
+        return mark(bytes);
+      }
     }
     return text.equals(before) ? bytes : latin1(text);
+  }
+
+  private String clean(Pattern rule, String text) {
+    var found = rule.matcher(new Looked(text));
+    var clean = new StringBuilder();
+    int from = 0;
+    while (found.find()) {
+      if (found.start() < found.end()) {
+        var secret = latin1(text.substring(found.start(), found.end()));
+        clean.append(text, from, found.start()).append(mark(secret));
+        from = found.end();
+      }
+    }
+    return from == 0 ? text : clean.append(text, from, text.length()).toString();
+  }
+
+  private void complain(Pattern rule, String why) {
+    if (!complained) {
+      complained = true;
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "The rule '%s' %s; what it fails at is hidden whole".formatted(rule, why));
+    }
+  }
+
+  /**
+   * How often a rule had no room on the stack so far. How much it takes is not the same each time:
+   * so equal values may have unequal marks there.
+   */
+  long overflows() {
+    return overflows.get();
+  }
+
+  /** A text of which a rule sees so much only. */
+  private static final class Looked implements CharSequence {
+    private final String text;
+    private long left;
+
+    Looked(String text) {
+      this.text = text;
+      left = LOOKS_AT_ALL + (long) LOOKS * text.length();
+    }
+
+    @Override
+    public int length() {
+      return text.length();
+    }
+
+    @Override
+    public char charAt(int index) {
+      if (--left < 0) {
+        throw new TooLongException();
+      }
+      return text.charAt(index);
+    }
+
+    @Override
+    public CharSequence subSequence(int from, int to) {
+      return text.subSequence(from, to);
+    }
+
+    @Override
+    public String toString() {
+      return text;
+    }
+  }
+
+  /** A rule has looked at a text for too long. */
+  private static final class TooLongException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    TooLongException() {
+      super("a rule takes too long", null, false, false);
+    }
   }
 
   /** Whether there are no rules. */

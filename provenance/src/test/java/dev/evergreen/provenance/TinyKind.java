@@ -8,7 +8,7 @@ import java.util.List;
 /**
  * The tests' store: {@code set KEY VALUE}, {@code setnx KEY VALUE}, {@code copy FROM TO}, {@code
  * get KEY}, {@code get KEY KEY}, {@code clear}, and {@code begin}, {@code commit} around sets,
- * which are then answered {@code queued}.
+ * which are then answered {@code queued}. Rules fail at the reply {@code unclean}.
  */
 public final class TinyKind implements StoreKind {
 
@@ -60,6 +60,15 @@ public final class TinyKind implements StoreKind {
       }
     }
     return parts;
+  }
+
+  /** Fails at a reply that says so. */
+  @Override
+  public Bytes redactReply(Bytes reply, Redactor redactor) {
+    if (reply.equals(Bytes.of("unclean"))) {
+      throw new IllegalStateException("a kind with a fault");
+    }
+    return redactor.clean(reply);
   }
 
   @Override
