@@ -34,6 +34,16 @@ final class LoadSession implements AutoCloseable {
   /** So many operations of a connection, which may be parts of a later one, are known by heart. */
   private static final int PARTS = 1_000;
 
+  /**
+   * When what a transaction has collected weighs so much, in bytes of memory, it is to end: however
+   * much waits in the spool, and however many cells one request names.
+   */
+  private static final long HEAVY =
+      Math.clamp(Runtime.getRuntime().maxMemory() / 8, 4L << 20, 64L << 20);
+
+  /** About so many bytes a request or reply takes, beside its content. */
+  private static final int WEIGHT = 250;
+
   private static final String FINISH =
       "update op set outcome = ?, replied_seq = ?, replied = ?, reply = ?, reply_length = ?,"
           + " reply_hash = ? where seq = ?";
@@ -74,6 +84,9 @@ final class LoadSession implements AutoCloseable {
 
   /** The row of the last gap where some had none. */
   private long droppedAt;
+
+  /** How many bytes the bodies have that came since the transaction began. */
+  private long weight;
 
   private long seq;
   private long at;
@@ -421,6 +434,7 @@ final class LoadSession implements AutoCloseable {
     for (var left : List.copyOf(open.values())) {
       if (left.lane() == id) {
         end(left.seq(), Outcome.UNKNOWN, null);
+        relieve();
       }
     }
     lanes.remove(id);
@@ -432,6 +446,7 @@ final class LoadSession implements AutoCloseable {
   private void endAll() throws SQLException {
     for (var left : List.copyOf(open.values())) {
       end(left.seq(), Outcome.UNKNOWN, null);
+      relieve();
     }
     for (long first : List.copyOf(begun.keySet())) {
       if (mayBeWhole(first)) {
@@ -501,8 +516,21 @@ final class LoadSession implements AutoCloseable {
     open.put(number, new Open(number, lane, client, space, sent, clean, false));
   }
 
+  /** Whether the transaction is to end, as there is much in it. */
+  boolean isFull() {
+    return weight + notes.weight() > HEAVY;
+  }
+
+  /** Where one frame has many ends: what was collected is written if it is much. */
+  private void relieve() throws SQLException {
+    if (notes.weight() > HEAVY) {
+      flush();
+    }
+  }
+
   /** What of a body may be stored. */
   private Payload clean(Payload body, UnaryOperator<Bytes> cleaning) {
+    weight += WEIGHT + body.content().length();
     return redactor.idle() ? body : body.with(clean(body.content(), cleaning));
   }
 
@@ -889,6 +917,7 @@ final class LoadSession implements AutoCloseable {
         var operation = withParts(operation(entry, Outcome.OPEN, null));
         notes.replace(operation, operation, notes.strongest(operation));
       }
+      relieve();
     }
     statements.update(
         "update trace set segment = ?, place = ?, seq = ?, at = ?",
@@ -905,6 +934,7 @@ final class LoadSession implements AutoCloseable {
       database.commitDurably(connection);
     }
     position = reached;
+    weight = 0;
   }
 
   /**

@@ -146,6 +146,7 @@ final class Loader implements AutoCloseable {
       cut = false;
       long begun = System.nanoTime();
       int frames = batch(session, reader, BATCH, () -> giveWay(cores, reader, begun));
+      boolean full = session.isFull();
       if (frames > 0) {
         session.commit(reader.position());
         told(reader.nextNumber() - 1);
@@ -153,7 +154,7 @@ final class Loader implements AutoCloseable {
       spool.release(session.position().segment());
       fold(session);
       recovered();
-      if (frames < BATCH && !cut) {
+      if (frames < BATCH && !cut && !full) {
         if (last) {
           return;
         }
@@ -174,7 +175,7 @@ final class Loader implements AutoCloseable {
   }
 
   /**
-   * Loads as many frames as there are, or are to be in a transaction.
+   * Loads as many frames as there are, or are to be in a transaction, or as there is memory for.
    *
    * @param enough is asked after each portion whether the transaction is to end with it
    */
@@ -182,6 +183,9 @@ final class Loader implements AutoCloseable {
       throws SQLException, IOException {
     int frames = 0;
     for (; frames < most || reader.isAmid(); frames++) {
+      if (session.isFull() && !reader.isAmid()) {
+        return frames;
+      }
       if (frames % Courtesy.PORTION == Courtesy.PORTION - 1
           && enough.getAsBoolean()
           && !reader.isAmid()) {

@@ -420,6 +420,42 @@ class LoaderFaultTest {
     assertEquals("new", Files.readString(directory.resolve("rules")));
   }
 
+  /** A spool without its loader, in which something waits. */
+  private interface Recorded {
+    void by(TraceStoreConformance.Line line);
+  }
+
+  private void leave(Recorded recorded) throws IOException {
+    try (var spool = Spool.open(directory.resolve("spool"), SpoolSettings.DEFAULT)) {
+      long epoch = spool.epoch("tiny", "here", "");
+      long connection = spool.connect(epoch, TraceStoreConformance.ANNA);
+      long lane = spool.lane(epoch, "lane");
+      recorded.by(new TraceStoreConformance.Line(spool, epoch, connection, lane));
+    }
+  }
+
+  private LoadSession session() throws Exception {
+    var redactor = Redactor.open(directory, List.of());
+    return LoadSession.open(TraceDatabase.of(directory, ""), redactor, "the spool");
+  }
+
+  /** However much waits in the spool: there is memory for what is loaded at a time. */
+  @Test
+  void aTransactionEndsWhenThereIsMuchInIt() throws Exception {
+    int requests = 40;
+    leave(
+        line -> {
+          for (int i = 0; i < requests; i++) {
+            line.exchange("many " + i + "- 20000", "ok");
+          }
+        });
+    try (var session = session();
+        var reader = new SpoolReader(directory.resolve("spool"), session.position())) {
+      int frames = Loader.batch(session, reader, 100_000, () -> false);
+      assertTrue(frames < 2 * requests, frames + " frames");
+    }
+  }
+
   /** One client's value must not stop what is recorded of all others. */
   @Test
   void goesOnWhereARuleOrAKindFailsAtWhatIsToBeHidden() throws Exception {

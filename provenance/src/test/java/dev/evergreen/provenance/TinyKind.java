@@ -4,10 +4,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The tests' store: {@code set KEY VALUE}, {@code setnx KEY VALUE}, {@code copy FROM TO}, {@code
- * get KEY}, {@code get KEY KEY}, {@code clear}, and {@code begin}, {@code commit} around sets,
+ * get KEY}, {@code get KEY KEY}, {@code clear}, {@code many KEYS COUNT}, and {@code begin}, {@code commit} around sets,
  * which are then answered {@code queued}. Rules fail at the reply {@code unclean}.
  */
 public final class TinyKind implements StoreKind {
@@ -95,6 +96,10 @@ public final class TinyKind implements StoreKind {
               Touch.replaces(Cell.of("0").child(words.get(2)))
                   .from(Cell.of("0").child(words.get(1))));
       case "clear" -> List.of(Touch.replaces(Cell.of("0")));
+      case "many" ->
+          IntStream.range(0, Integer.parseInt(words.get(2).text()))
+              .mapToObj(i -> Touch.replaces(Cell.of("0").child(Bytes.of(words.get(1).text() + i))))
+              .toList();
       case "fail" -> throw new IllegalStateException("a specification with a fault");
       default -> List.of();
     };
