@@ -10,7 +10,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Types;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -31,8 +30,8 @@ import org.jspecify.annotations.Nullable;
 final class LoadSession implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(LoadSession.class.getName());
 
-  /** So many operations of a connection, which may be parts of a later one, are known by heart. */
-  private static final int PARTS = 1_000;
+  /** A request of more bytes whose end has not come is read again when it does. */
+  private static final int LONG = 512;
 
   /**
    * When what a transaction has collected weighs so much, in bytes of memory, it is to end: however
@@ -63,7 +62,7 @@ final class LoadSession implements AutoCloseable {
   private final Set<Long> unsent = new HashSet<>();
 
   private final Map<Long, Long> lanes = new HashMap<>();
-  private final Map<Long, ArrayDeque<Operation>> parts = new HashMap<>();
+  private final Parts parts = new Parts();
 
   /** Of lanes, the operations that no reply is due to and that may not be over. */
   private final Map<Long, Silent> silent = new HashMap<>();
@@ -92,15 +91,29 @@ final class LoadSession implements AutoCloseable {
   private long at;
   private SpoolReader.Position position;
 
-  /** A request whose end is not known. */
+  /**
+   * A request whose end is not known.
+   *
+   * @param request null if only the database has it
+   * @param stored whether the database has it
+   */
   private record Open(
       long seq,
       long lane,
       long connection,
       String space,
       long sent,
-      Payload request,
-      boolean stored) {}
+      @Nullable Payload request,
+      boolean stored) {
+
+    Payload known() {
+      return Objects.requireNonNull(request);
+    }
+
+    Open with(@Nullable Payload other, boolean stored) {
+      return new Open(seq, lane, connection, space, sent, other, stored);
+    }
+  }
 
   /** Of some operations, none is older and none is newer than these. */
   private record Silent(long first, long last) {
@@ -195,19 +208,17 @@ final class LoadSession implements AutoCloseable {
       }
       try (var found =
           statement.executeQuery(
-              "select " + OpRows.COLUMNS + " from op where outcome = 0 order by seq")) {
+              "select seq, lane, connection, space, sent from op where outcome = 0 order by seq")) {
         while (found.next()) {
-          var content = rows.content(found, 9);
-          var payload = new Payload(content, found.getLong(10), found.getBytes(11));
           open.put(
               found.getLong(1),
               new Open(
                   found.getLong(1),
+                  found.getLong(2),
                   found.getLong(3),
-                  found.getLong(4),
-                  found.getString(5),
-                  found.getLong(6),
-                  payload,
+                  found.getString(4),
+                  found.getLong(5),
+                  null,
                   true));
         }
       }
@@ -275,7 +286,7 @@ final class LoadSession implements AutoCloseable {
       case CHANGE -> change(frame.firstSubject(), texts(frame));
       case DISCONNECT -> {
         statements.update("update connection set until = ? where id = ?", at, frame.firstSubject());
-        parts.remove(frame.firstSubject());
+        parts.forget(frame.firstSubject());
       }
       case LANE -> lane(frame.firstSubject(), texts(frame));
       case LANE_END -> endLane(frame.firstSubject());
@@ -521,6 +532,15 @@ final class LoadSession implements AutoCloseable {
     return weight + notes.weight() > HEAVY;
   }
 
+  /** About how many bytes of what waits for something are known by heart. */
+  long held() {
+    long requests =
+        open.values().stream()
+            .mapToLong(one -> one.request() == null ? 0 : one.request().content().length())
+            .sum();
+    return requests + parts.weight();
+  }
+
   /** Where one frame has many ends: what was collected is written if it is much. */
   private void relieve() throws SQLException {
     if (notes.weight() > HEAVY) {
@@ -679,11 +699,12 @@ final class LoadSession implements AutoCloseable {
     if (mayBeWhole(number)) {
       openCut(number);
     }
-    var request = open.remove(number);
-    if (request == null) {
+    var left = open.remove(number);
+    if (left == null) {
       // Its frame was lost, or had no room.
       return;
     }
+    var request = whole(left);
     var kind = kind(request.lane());
     var clean =
         reply == null ? null : clean(reply, content -> kind.redactReply(content, redactor));
@@ -742,7 +763,8 @@ final class LoadSession implements AutoCloseable {
 
   private void insert(Open request, Operation operation, Outcome outcome, @Nullable Payload reply)
       throws SQLException {
-    keepApart(request.request());
+    var asked = request.known();
+    keepApart(asked);
     if (reply != null) {
       keepApart(reply);
     }
@@ -758,9 +780,9 @@ final class LoadSession implements AutoCloseable {
         (long) outcome.code(),
         replied ? seq : null,
         replied ? at : null,
-        request.request().inRow(),
-        request.request().length(),
-        request.request().hash(),
+        asked.inRow(),
+        asked.length(),
+        asked.hash(),
         reply == null ? null : reply.inRow(),
         reply == null ? null : reply.length(),
         reply == null ? null : reply.hash());
@@ -823,9 +845,27 @@ final class LoadSession implements AutoCloseable {
     return known != null ? known : ended(lane).orElse(lastEpoch);
   }
 
+  /** With what it asks. */
+  private Open whole(Open entry) throws SQLException {
+    if (entry.request() != null) {
+      return entry;
+    }
+    var select =
+        statements.of("select request, request_length, request_hash from op where seq = ?");
+    select.setLong(1, entry.seq());
+    try (var found = select.executeQuery()) {
+      return entry.with(
+          found.next()
+              ? new Payload(rows.content(found, 1), found.getLong(2), found.getBytes(3))
+              : Payload.NONE,
+          true);
+    }
+  }
+
   private Operation operation(Open request, Outcome outcome, @Nullable Payload reply)
       throws SQLException {
     long epoch = epoch(request.lane());
+    var asked = request.known();
     var operation =
         new Operation(
             request.seq(),
@@ -835,38 +875,34 @@ final class LoadSession implements AutoCloseable {
             request.space(),
             OpRows.instant(request.sent()),
             outcome == Outcome.REPLIED ? OpRows.instant(at) : null,
-            OpRows.words(rows.kind(epoch), request.request().content()),
+            OpRows.words(rows.kind(epoch), asked.content()),
             switch (outcome) {
               case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
               case NONE_EXPECTED -> Bytes.EMPTY;
               case OPEN, UNKNOWN, NOT_SENT -> null;
             });
-    return operation.cut(request.request().cut());
+    return operation.cut(asked.cut());
   }
 
   /** The operation with its parts, as far as their own ends are known. */
   private Operation withParts(Operation operation) throws SQLException {
     var kind = rows.kind(operation.epoch());
-    var known = parts.getOrDefault(operation.connection(), new ArrayDeque<>(0));
-    return OpRows.withParts(kind, operation, earlier(operation, known));
+    return OpRows.withParts(
+        kind, operation, earlier(operation, parts.of(operation.connection())));
   }
 
   /** What the connection does later may have the operation as a part, or begins anew. */
   private void remember(Operation operation) throws SQLException {
-    var known = parts.computeIfAbsent(operation.connection(), _ -> new ArrayDeque<>());
     if (rows.kind(operation.epoch()).mayBePart(operation)) {
-      known.addFirst(operation);
-      if (known.size() > PARTS) {
-        known.removeLast();
-      }
+      parts.add(operation);
     } else {
-      known.clear();
+      parts.forget(operation.connection());
     }
   }
 
   /** Those known by heart, and then those of the database. */
-  private Iterator<Operation> earlier(Operation operation, ArrayDeque<Operation> known) {
-    var first = List.copyOf(known).iterator();
+  private Iterator<Operation> earlier(Operation operation, List<Operation> known) {
+    var first = known.iterator();
     return new Iterator<>() {
       private @Nullable Iterator<Operation> older;
 
@@ -901,24 +937,16 @@ final class LoadSession implements AutoCloseable {
         var operation = withParts(operation(entry, Outcome.OPEN, null));
         insert(entry, operation, Outcome.OPEN, null);
         notes.add(operation, notes.strongest(operation));
-        open.put(
-            entry.seq(),
-            new Open(
-                entry.seq(),
-                entry.lane(),
-                entry.connection(),
-                entry.space(),
-                entry.sent(),
-                entry.request(),
-                true));
-      } else if (parts.containsKey(entry.connection())
-          && !parts.get(entry.connection()).isEmpty()) {
+        boolean isLong = entry.known().content().length() > LONG;
+        open.put(entry.seq(), entry.with(isLong ? null : entry.request(), true));
+      } else if (parts.hasGrown(entry.connection())) {
         // It may have got parts since it was stored.
-        var operation = withParts(operation(entry, Outcome.OPEN, null));
+        var operation = withParts(operation(whole(entry), Outcome.OPEN, null));
         notes.replace(operation, operation, notes.strongest(operation));
       }
       relieve();
     }
+    parts.settle();
     statements.update(
         "update trace set segment = ?, place = ?, seq = ?, at = ?",
         reached.segment(),

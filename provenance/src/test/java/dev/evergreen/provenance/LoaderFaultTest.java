@@ -456,6 +456,57 @@ class LoaderFaultTest {
     }
   }
 
+  /** What waits for a reply, or for the end of a transaction, may be very much. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void holdsLittleOfWhatWaits(boolean queued) throws Exception {
+    var value = "v".repeat(1 << 20);
+    int requests = 40;
+    leave(
+        line -> {
+          for (int i = 0; i < requests; i++) {
+            long row = line.send("set a" + i + " " + value);
+            if (queued) {
+              line.spool().reply(row, Frames.bytes("queued"));
+            }
+          }
+        });
+    try (var session = session();
+        var reader = new SpoolReader(directory.resolve("spool"), session.position())) {
+      while (Loader.batch(session, reader, 7, () -> false) > 0) {
+        session.commit(reader.position());
+        assertTrue(session.held() <= Parts.MOST_BYTES, session.held() + " bytes");
+      }
+    }
+    assertEquals(requests, count("select count(*) from op"));
+    assertEquals(queued ? 0 : requests, count("select count(*) from op_cell"));
+    assertEquals(0, count("select count(*) from body where length(content) < 1048576"));
+  }
+
+  /** Those that are not known by heart are read, and if they are very long, none is known. */
+  @ParameterizedTest
+  @ValueSource(ints = {20, 40})
+  void findsThePartsThatAreNotHeld(int count) throws Exception {
+    var value = "v".repeat(1 << 20);
+    leave(
+        line -> {
+          for (int i = 0; i < count; i++) {
+            line.exchange("set a" + i + " " + value, "queued");
+          }
+          line.exchange("commit", "ok");
+        });
+    try (var session = session();
+        var reader = new SpoolReader(directory.resolve("spool"), session.position())) {
+      Loader.loadAll(session, reader, System.nanoTime() + LONG.toNanos());
+    }
+    boolean known = (long) count << 20 < OpRows.MOST_BYTES_OF_PARTS;
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      var commit = trace.last(1).getFirst();
+      assertEquals(known ? count : 0, commit.parts().size());
+      assertEquals(known ? count : 0, count("select count(*) from op_cell"));
+    }
+  }
+
   /** One client's value must not stop what is recorded of all others. */
   @Test
   void goesOnWhereARuleOrAKindFailsAtWhatIsToBeHidden() throws Exception {
