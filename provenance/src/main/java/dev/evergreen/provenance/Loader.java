@@ -3,9 +3,11 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Brings what a spool holds into the database of a trace, in a platform thread of its own. Frames
@@ -57,6 +59,13 @@ final class Loader implements AutoCloseable {
   private long failures;
   private String failure = "";
   private long complainedAt;
+
+  /** Whether the database was found to be this spool's. */
+  private boolean begun;
+
+  /** Why it is not. */
+  private @Nullable TraceException refusal;
+
   private long foldedAt = System.nanoTime();
 
   /** Whether the last attempt to fold failed. */
@@ -107,6 +116,27 @@ final class Loader implements AutoCloseable {
     }
   }
 
+  /**
+   * Waits until the database has been tried.
+   *
+   * @return why nothing can ever be loaded there; empty if it can, or it cannot be reached now
+   */
+  Optional<TraceException> awaitRefusal(Duration limit) {
+    lock.lock();
+    try {
+      long left = limit.toNanos();
+      while (!begun && failures == 0 && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+      return Optional.ofNullable(refusal);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Optional.empty();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** How it is doing. */
   LoaderReport report() {
     lock.lock();
@@ -125,15 +155,39 @@ final class Loader implements AutoCloseable {
       try (var session = LoadSession.open(database, redactor, spoolId);
           var reader = new SpoolReader(spool.directory(), session.position());
           var cores = CoreTime.ofThisThread()) {
+        begin();
         load(session, reader, cores);
         return;
-      } catch (SQLException | IOException | TraceException e) {
+      } catch (TraceException e) {
+        refuse(e);
+        tell(e, System.Logger.Level.WARNING);
+      } catch (SQLException | IOException e) {
         tell(e, System.Logger.Level.WARNING);
       } catch (Throwable e) {
         // Whatever it is, a fault of a kind of store or of ours: the spool keeps what is recorded.
         tell(e, System.Logger.Level.ERROR);
       }
       pause(PATIENCE);
+    }
+  }
+
+  private void begin() {
+    lock.lock();
+    try {
+      begun = true;
+      refusal = null;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void refuse(TraceException e) {
+    lock.lock();
+    try {
+      refusal = begun ? null : e;
+    } finally {
+      lock.unlock();
     }
   }
 

@@ -548,14 +548,32 @@ class LoaderFaultTest {
     var redactor = Redactor.open(directory, List.of());
     Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL).close();
     Files.delete(directory.resolve("spool/id"));
+    for (int i = 0; i < 3; i++) {
+      var e =
+          assertThrows(
+              IOException.class,
+              () -> Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL));
+      assertTrue(String.valueOf(e.getMessage()).contains("another spool"), e.toString());
+    }
+    assertEquals(0, opened("trace.db"), "each attempt leaves a connection behind");
+  }
+
+  /** The numbers of one spool tell nothing of another one. */
+  @Test
+  void whatAnotherSpoolHoldsIsNotTakenForLoaded() throws Exception {
+    var redactor = Redactor.open(directory, List.of());
     try (var recording =
         Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
-      recording.spool().push(0, 0, ByteBuffer.allocate(1));
-      while (recording.loading().failures() < 3) {
-        assertFalse(recording.awaitLoaded(Duration.ofMillis(50)));
+      var line = TraceStoreConformance.Line.open(recording);
+      for (int i = 0; i < 10; i++) {
+        line.exchange("set a old", "ok");
       }
-      assertTrue(opened("trace.db") <= 1, "each attempt leaves a connection behind");
     }
-    assertEquals(0, count("select count(*) from push"));
+    Files.move(directory.resolve("spool"), directory.resolve("before"));
+    leave(line -> line.exchange("set a new", "ok"));
+    Files.writeString(directory.resolve("spool/id"), "another");
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      assertEquals(StoredTrace.Rest.OF_ANOTHER, trace.awaitLoaded(LONG).rest());
+    }
   }
 }

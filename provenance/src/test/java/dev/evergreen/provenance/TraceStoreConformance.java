@@ -198,6 +198,8 @@ abstract class TraceStoreConformance {
     var writing =
         assertThrows(TraceException.class, () -> TraceDatabase.of(directory, url).writer());
     assertEquals(reading.getMessage(), writing.getMessage());
+    var recording = assertThrows(IOException.class, this::record);
+    assertEquals(reading.getMessage(), recording.getMessage());
   }
 
   @Test
