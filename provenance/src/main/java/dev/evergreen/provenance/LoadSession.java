@@ -276,8 +276,8 @@ final class LoadSession implements AutoCloseable {
     switch (frame.kind()) {
       case START -> {
         endAll();
-        if (dropped != Dropped.OVER) {
-          noteDropped(0, Dropped.STRAYED);
+        if (dropped != Dropped.OVER && !dropped.lasts()) {
+          noteDropped(seq, 0, Dropped.STRAYED);
         }
       }
       case END -> endAll();
@@ -307,7 +307,7 @@ final class LoadSession implements AutoCloseable {
       case GAP -> {
         if (frame.about() > 0 || frame.firstSubject() != 0) {
           // Of what another recorder has dropped this one knows nothing.
-          noteDropped(frame.about(), dropped == Dropped.STRAYED ? dropped : droppedBy(frame));
+          noteDropped(seq, frame.about(), dropped.lasts() ? dropped : droppedBy(frame));
         } else {
           gap(seq, 0, texts(frame)[0]);
         }
@@ -324,9 +324,18 @@ final class LoadSession implements AutoCloseable {
     }
   }
 
-  /** Notes that frames before the next one cannot be read. */
-  void lost(long frames) throws SQLException {
-    gap(seq + 1, frames, "the spool was damaged");
+  /**
+   * Notes that frames before the next one cannot be read.
+   *
+   * @param recorded whether they were on record: then requests among them were sent, and the store
+   *     may carry them out after what is on record behind them
+   */
+  void lost(long frames, boolean recorded) throws SQLException {
+    if (recorded) {
+      noteDropped(seq + 1, frames, Dropped.LOST);
+    } else {
+      gap(seq + 1, frames, "the spool was damaged");
+    }
   }
 
   private void gap(long where, long frames, String why) throws SQLException {
@@ -335,16 +344,16 @@ final class LoadSession implements AutoCloseable {
   }
 
   /** Notes it also where something else is missing: the last of these is what is so. */
-  private void noteDropped(long frames, Dropped now) throws SQLException {
+  private void noteDropped(long where, long frames, Dropped now) throws SQLException {
     statements.update(
         "insert into gap values (?, ?, ?, ?) on conflict (seq)"
             + " do update set lost = gap.lost + excluded.lost, why = excluded.why",
-        seq,
+        where,
         at,
         frames,
         now.why());
     dropped = now;
-    droppedAt = seq;
+    droppedAt = where;
   }
 
   private static String[] texts(SpoolReader frame) {
@@ -357,8 +366,8 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void epoch(String[] texts, Dropped now) throws SQLException {
-    if (dropped != now && (dropped != Dropped.STRAYED || areOver(texts[2]))) {
-      noteDropped(0, now);
+    if (dropped != now && (!dropped.lasts() || areOver(texts[2]))) {
+      noteDropped(seq, 0, now);
     }
     statements.update(
         "insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
@@ -366,7 +375,7 @@ final class LoadSession implements AutoCloseable {
   }
 
   /**
-   * Whether the requests are over that former recorders have dropped: they were for the process
+   * Whether the requests are over that former recorders have dropped, or that are lost: they were for the process
    * that the store was when this one had found out which that is, or for one before it. Which one a
    * recorder had found last may have had no room either.
    */

@@ -247,7 +247,7 @@ final class Loader implements AutoCloseable {
       }
       switch (reader.next()) {
         case FRAME -> session.load(reader);
-        case GAP -> session.lost(reader.lost());
+        case GAP -> session.lost(reader.lost(), reader.wasRecorded());
         case NOTHING -> {
           return frames;
         }
