@@ -282,13 +282,13 @@ final class LoadSession implements AutoCloseable {
       }
       case END -> endAll();
       case EPOCH -> epoch(texts(frame), droppedBy(frame));
-      case CONNECT -> connect(frame.firstSubject(), texts(frame));
-      case CHANGE -> change(frame.firstSubject(), texts(frame));
+      case CONNECT -> connect(frame.firstSubject(), cleanTexts(frame));
+      case CHANGE -> change(frame.firstSubject(), cleanTexts(frame));
       case DISCONNECT -> {
         statements.update("update connection set until = ? where id = ?", at, frame.firstSubject());
         parts.forget(frame.firstSubject());
       }
-      case LANE -> lane(frame.firstSubject(), texts(frame));
+      case LANE -> lane(frame.firstSubject(), cleanTexts(frame));
       case LANE_END -> endLane(frame.firstSubject());
       case REQUEST -> request(frame);
       case REPLY -> reply(frame);
@@ -297,13 +297,7 @@ final class LoadSession implements AutoCloseable {
       case PIECE ->
           statements.update("insert into piece values (?, ?, ?)", frame.about(), seq, frame.body());
       case BODY_END -> bodyEnd(frame);
-      case OUTSIDE ->
-          statements.update(
-              "insert into outside values (?, ?, ?, ?)",
-              seq,
-              frame.firstSubject() > 0 ? frame.firstSubject() : lastEpoch,
-              at,
-              frame.body());
+      case OUTSIDE -> outside(frame.firstSubject(), Payload.of(frame.body()));
       case GAP -> {
         if (frame.about() > 0 || frame.firstSubject() != 0) {
           // Of what another recorder has dropped this one knows nothing.
@@ -358,6 +352,23 @@ final class LoadSession implements AutoCloseable {
 
   private static String[] texts(SpoolReader frame) {
     return new String(frame.body(), StandardCharsets.UTF_8).split("\0", -1);
+  }
+
+  /** The same of what clients say of themselves, without what the rules hide. */
+  private String[] cleanTexts(SpoolReader frame) {
+    var texts = texts(frame);
+    for (int i = 0; i < texts.length; i++) {
+      texts[i] = redactor.clean(Bytes.of(texts[i])).text();
+    }
+    return texts;
+  }
+
+  private void outside(long epoch, Payload evidence) throws SQLException {
+    long known = epoch > 0 ? epoch : lastEpoch;
+    var kind = rows.kind(known);
+    var clean = clean(evidence, content -> kind.redactEvidence(content, redactor));
+    statements.update(
+        "insert into outside values (?, ?, ?, ?)", seq, known, at, clean.content().toArray());
   }
 
   /** What the recorder says of all that it has dropped itself. */

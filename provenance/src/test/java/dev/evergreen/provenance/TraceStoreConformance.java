@@ -1058,6 +1058,32 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Else somebody else's write would be of another key than those that are on record. */
+  @Test
+  void hidesTheSameOfSignsAndOfWhatClientsAreCalled() throws Exception {
+    var rules = List.of(Pattern.compile("secret-\\d+"));
+    try (var recording = record(Retention.ALL, rules)) {
+      var line = Line.open(recording);
+      line.exchange("set secret-1 a", "ok");
+      line.spool().outside(line.epoch(), Frames.bytes("key secret-1"));
+      line.spool().change(line.connection(), new Client("", "of secret-2", "secret-3", ""));
+      line.spool().connect(line.epoch(), new Client("secret-4", "", "", ""));
+      line.spool().lane(line.epoch(), "for secret-5");
+      assertTrue(recording.awaitLoaded(LONG));
+      var hidden = recording.redactor().mark(Bytes.of("secret-1"));
+      try (var trace = trace()) {
+        var key = Cell.of("0").child(hidden);
+        assertEquals(
+            Trace.Break.Kind.OUTSIDE, trace.lastBreak(key, Long.MAX_VALUE).orElseThrow().kind());
+      }
+    }
+    var names = "where name || user_name || address like '%secret%'";
+    assertEquals(0, count("select count(*) from connection " + names));
+    names = "where name || user_name like '%secret%'";
+    assertEquals(0, count("select count(*) from connection_change " + names));
+    assertEquals(0, count("select count(*) from lane where description like '%secret%'"));
+  }
+
   /** The same value may have another mark then, and another value the same. */
   @Test
   void comparesNothingThatIsHiddenByOtherRulesOrByAnotherKey() throws Exception {
