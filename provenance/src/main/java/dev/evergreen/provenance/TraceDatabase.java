@@ -158,7 +158,7 @@ abstract sealed class TraceDatabase {
 
   /** The URL as it may be shown: without a password. */
   static String masked(String url) {
-    return url.replaceAll("(?i)password=[^&]*", "password=*");
+    return url.replaceAll("(?i)password=[^&]*", "password=*").replaceAll("//[^/?]*@", "//*@");
   }
 
   /** A connection to read with: nothing can be changed by it. */
@@ -463,8 +463,38 @@ abstract sealed class TraceDatabase {
       return connection;
     }
 
-    /** What the URL says of these comes first. */
     private Connection open() throws SQLException {
+      try {
+        return connected();
+      } catch (SQLException e) {
+        throw shown(e);
+      }
+    }
+
+    /** The same as it may be shown: drivers say of a URL that they cannot read what it is. */
+    private SQLException shown(SQLException e) {
+      for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+        var message = String.valueOf(cause.getMessage());
+        if (!shown(message).equals(message)) {
+          var shown =
+              new SQLException(
+                  shown(String.valueOf(e.getMessage())), e.getSQLState(), e.getErrorCode());
+          shown.setStackTrace(e.getStackTrace());
+          return shown;
+        }
+      }
+      return e;
+    }
+
+    private String shown(String message) {
+      return message
+          .replace(url, masked(url))
+          .replaceAll("(?i)password=[^&\\s]*", "password=*")
+          .replaceAll("//[^/?\\s]*@", "//*@");
+    }
+
+    /** What the URL says of these comes first. */
+    private Connection connected() throws SQLException {
       var properties = new Properties();
       properties.setProperty("ApplicationName", "evergreen trace");
       properties.setProperty("tcpKeepAlive", "true");

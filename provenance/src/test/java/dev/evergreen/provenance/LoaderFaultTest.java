@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.storage.PostgresServer;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.ByteBuffer;
@@ -374,6 +376,29 @@ class LoaderFaultTest {
         }
         assertFalse(recording.loading().failure().isEmpty());
       }
+    }
+  }
+
+  /** Neither what it says nor what the log does; a URL that no driver takes is repeated by it. */
+  @Test
+  void saysNoPasswordOfItsDatabase() throws Exception {
+    for (var url :
+        List.of(
+            "jdbc:postgresql://127.0.0.1:99999/x?user=u&password=geheim",
+            "jdbc:postgresql://127.0.0.1:1/x?user=u&password=geheim&connectTimeout=1",
+            "jdbc:postgresql://u:geheim@127.0.0.1:99999/x")) {
+      var redactor = Redactor.open(directory, List.of());
+      try (var recording =
+          Recording.open(directory, url, SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
+        while (recording.loading().failures() == 0) {
+          assertFalse(recording.awaitLoaded(Duration.ofMillis(50)));
+        }
+        assertFalse(recording.loading().failure().contains("geheim"), url);
+      }
+      var e = assertThrows(TraceException.class, () -> StoredTrace.open(url, Duration.ZERO));
+      var said = new StringWriter();
+      e.printStackTrace(new PrintWriter(said));
+      assertFalse(said.toString().contains("geheim"), said::toString);
     }
   }
 
