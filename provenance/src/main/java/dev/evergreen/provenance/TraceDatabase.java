@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteOpenMode;
@@ -440,6 +441,9 @@ abstract sealed class TraceDatabase {
     /** A server that says nothing for so long has gone: no statement takes that long. */
     private static final Duration PATIENCE = Duration.ofMinutes(2);
 
+    /** They hold whatever a client says. */
+    private static final Set<String> ENCODINGS = Set.of("UTF8", "SQL_ASCII");
+
     private final String url;
 
     private Postgres(String url) {
@@ -449,9 +453,30 @@ abstract sealed class TraceDatabase {
     @Override
     Connection connect() throws SQLException {
       var connection = open();
-      // As with SQLite: what is lost is still in the spool.
-      execute(connection, "set synchronous_commit = off");
-      return connection;
+      try {
+        checkEncoding(connection);
+        // As with SQLite: what is lost is still in the spool.
+        execute(connection, "set synchronous_commit = off");
+        return connection;
+      } catch (SQLException | RuntimeException e) {
+        connection.close();
+        throw e;
+      }
+    }
+
+    /** In another encoding there are texts that it takes not: one client could stop the loader. */
+    private void checkEncoding(Connection connection) throws SQLException {
+      try (var statement = connection.createStatement();
+          var found = statement.executeQuery("show server_encoding")) {
+        found.next();
+        var encoding = found.getString(1);
+        if (!ENCODINGS.contains(encoding)) {
+          throw new TraceException(
+              "The database of the trace in %s has the encoding %s, which does not hold all texts;"
+                      .formatted(this, encoding)
+                  + " name one that was made with encoding 'UTF8'");
+        }
+      }
     }
 
     @Override

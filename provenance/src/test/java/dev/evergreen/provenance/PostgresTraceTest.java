@@ -61,6 +61,32 @@ class PostgresTraceTest extends TraceStoreConformance {
     }
   }
 
+  /** What one client says would be the last that is ever loaded. */
+  @Test
+  void refusesAnEncodingThatDoesNotHoldAllTexts() throws Exception {
+    try (var connection = DriverManager.getConnection(url());
+        var statement = connection.createStatement()) {
+      for (var encoding : List.of("LATIN1", "SQL_ASCII")) {
+        statement.execute(
+            "create database trace_%1$s encoding '%1$s' template template0 locale 'C'"
+                .formatted(encoding));
+      }
+    }
+    var latin = url().replace("/postgres?", "/trace_latin1?").replaceAll("currentSchema=\\w+&", "");
+    var redactor = Redactor.open(directory, List.of());
+    var e =
+        assertThrows(
+            IOException.class,
+            () -> Recording.open(directory, latin, settings(), redactor, Retention.ALL));
+    assertTrue(String.valueOf(e.getMessage()).contains("LATIN1"), e.toString());
+    var ascii = latin.replace("latin1", "sql_ascii");
+    try (var recording = Recording.open(directory, ascii, settings(), redactor, Retention.ALL)) {
+      Line.open(recording).exchange("\u65e5 a 1", "ok");
+      assertTrue(
+          recording.awaitLoaded(Duration.ofSeconds(20)), () -> recording.loading().failure());
+    }
+  }
+
   @Test
   void refusesALimitOfBytesThatItCouldNotKeep() {
     var retention = new Retention(Duration.ofDays(1), 1L << 30);
