@@ -269,6 +269,22 @@ final class LoadSession implements AutoCloseable {
     return position;
   }
 
+  /**
+   * Refuses to go on from where another recorder has come. Its directory is a copy of this one's,
+   * so that it is not told by which spool it is.
+   */
+  void check(SpoolReader reader) throws IOException {
+    if (reader.isOfAnother(at)) {
+      throw ofAnother();
+    }
+  }
+
+  private TraceException ofAnother() {
+    return new TraceException(
+        "Another recorder loads into %s, too; name another database, and a directory that is no copy"
+            .formatted(database));
+  }
+
   /** Takes the frame that was read. */
   void load(SpoolReader frame) throws SQLException {
     seq = frame.number();
@@ -967,12 +983,19 @@ final class LoadSession implements AutoCloseable {
       relieve();
     }
     parts.settle();
-    statements.update(
-        "update trace set segment = ?, place = ?, seq = ?, at = ?",
-        reached.segment(),
-        reached.place(),
-        seq,
-        at);
+    int changed =
+        statements.update(
+            "update trace set segment = ?, place = ?, seq = ?, at = ?"
+                + " where segment = ? and place = ?",
+            reached.segment(),
+            reached.place(),
+            seq,
+            at,
+            position.segment(),
+            position.place());
+    if (changed == 0) {
+      throw ofAnother();
+    }
     flush();
     hear();
     if (reached.segment() == position.segment()) {

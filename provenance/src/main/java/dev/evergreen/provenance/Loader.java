@@ -155,6 +155,7 @@ final class Loader implements AutoCloseable {
       try (var session = LoadSession.open(database, redactor, spoolId);
           var reader = new SpoolReader(spool.directory(), session.position());
           var cores = CoreTime.ofThisThread()) {
+        session.check(reader);
         begin();
         load(session, reader, cores);
         return;

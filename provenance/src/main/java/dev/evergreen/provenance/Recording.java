@@ -102,6 +102,7 @@ public final class Recording implements AutoCloseable {
     try (var held = lock.get();
         var session = LoadSession.open(database, Redactor.reopen(directory), id(place));
         var reader = new SpoolReader(place, session.position())) {
+      session.check(reader);
       Loader.loadAll(session, reader, System.nanoTime() + limit.toNanos());
       return held.isOpen();
     } catch (SQLException e) {

@@ -252,6 +252,27 @@ final class SpoolReader implements AutoCloseable {
     return SpoolSegment.reading(index, SpoolFiles.path(directory, index));
   }
 
+  /**
+   * Whether the position is certainly none to which this spool was read, before anything is read.
+   * That is known only where the file is there, and whole up to it.
+   *
+   * @param time of the last frame before it
+   */
+  boolean isOfAnother(long time) throws IOException {
+    try (var file = begun(position.segment())) {
+      long last = SpoolSegment.start();
+      long at = last;
+      while (file != null && SpoolSegment.offset(at) < SpoolSegment.offset(position.place())) {
+        if (file.look(at) != SpoolSegment.Place.FRAME) {
+          return false;
+        }
+        last = at;
+        at = file.next(at);
+      }
+      return file != null && last != at && (at != position.place() || file.time(last) != time);
+    }
+  }
+
   /** Where the next frame is looked for; all before it was read. */
   Position position() {
     return position;

@@ -707,6 +707,21 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Else each would skip what the other one has loaded in its place. */
+  @Test
+  void noticesThatSomebodyElseLoadsFromACopy() throws Exception {
+    try (var recording = record()) {
+      Line.open(recording).exchange("set a 1", "ok");
+    }
+    try (var one = session();
+        var other = session()) {
+      var place = one.position().place();
+      var next = new SpoolReader.Position(one.position().segment(), place + 1);
+      one.commit(next);
+      assertThrows(TraceException.class, () -> other.commit(next));
+    }
+  }
+
   /** A trace that somebody goes on with whenever a second cell is looked at. */
   private record Growing(StoredTrace trace, Cell second, Runnable growth) implements Trace {
     @Override
