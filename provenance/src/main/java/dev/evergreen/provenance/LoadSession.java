@@ -587,7 +587,8 @@ final class LoadSession implements AutoCloseable {
   /** What of a body may be stored. */
   private Payload clean(Payload body, UnaryOperator<Bytes> cleaning) {
     weight += WEIGHT + body.content().length();
-    return redactor.idle() ? body : body.with(clean(body.content(), cleaning));
+    var clean = redactor.idle() ? body : body.with(clean(body.content(), cleaning));
+    return clean.kept(body.content().length());
   }
 
   /** A kind that fails stops nothing, and what it fails at is hidden whole. */
@@ -704,14 +705,15 @@ final class LoadSession implements AutoCloseable {
         new Payload(pieces, pieces.length() + 1L, null));
   }
 
-  /** The pieces that are there; of a body that is too large the first suffice. */
+  /** The pieces that are there; of a body that is too large what the rules are to see of it. */
   private byte[] pieces(long first, long length) throws SQLException {
     flush();
     var content = new ByteArrayOutputStream();
     var select = statements.of("select content from piece where first_seq = ? order by seq");
     select.setLong(1, first);
     try (var found = select.executeQuery()) {
-      while (found.next() && (length <= Spool.LARGEST_BODY || content.size() < Payload.HEAD)) {
+      boolean isKept = length <= Spool.LARGEST_BODY;
+      while (found.next() && (isKept || content.size() < Payload.LARGEST_IN_ROW)) {
         content.writeBytes(found.getBytes(1));
       }
     }

@@ -532,6 +532,25 @@ class LoaderFaultTest {
     }
   }
 
+  /** Of what is too large to be kept the beginning is, and in the midst of a secret it may end. */
+  @Test
+  void hidesWhatIsAtTheEndOfABeginning() throws Exception {
+    var rules = Redactor.open(directory, List.of(Pattern.compile("token-[0-9a-f]{32}")));
+    var before = "set a " + "y".repeat(Payload.HEAD - 20);
+    var value = before + "token-" + "0".repeat(32) + "z".repeat((int) Spool.LARGEST_BODY);
+    try (var recording =
+        Recording.open(directory, "", SpoolSettings.DEFAULT, rules, Retention.ALL)) {
+      long row = TraceStoreConformance.Line.open(recording).exchange(value, "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+        var operation = trace.operation(row).orElseThrow();
+        assertTrue(operation.cut());
+        assertEquals(Payload.HEAD, operation.text().length());
+        assertTrue(operation.text().startsWith(before + "<hidden"), operation.text());
+      }
+    }
+  }
+
   /** One client's value must not stop what is recorded of all others. */
   @Test
   void goesOnWhereARuleOrAKindFailsAtWhatIsToBeHidden() throws Exception {
