@@ -11,6 +11,8 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+import java.util.stream.Collectors;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
@@ -51,10 +53,14 @@ public final class Redactor {
    *
    * @param rules what {@link #clean} replaces wherever it is found; bytes are characters of the
    *     same number
-   * @throws IllegalArgumentException if a rule matches the empty text, which is everywhere
+   * @throws IllegalArgumentException if a rule matches the empty text, which is everywhere, or has a
+   *     zero in it
    */
   public static Redactor open(Path directory, List<Pattern> rules) throws IOException {
     for (var rule : rules) {
+      if (rule.pattern().indexOf('\0') >= 0) {
+        throw new IllegalArgumentException("A rule has a zero in it; write \\x00 for one");
+      }
       if (rule.matcher("").find()) {
         throw new IllegalArgumentException(
             "The rule '%s' matches the empty text; one that hides something matches what is to be"
@@ -84,13 +90,38 @@ public final class Redactor {
   /** With the rules, too, of the last recorder in that directory: for who loads what it left. */
   static Redactor reopen(Path directory) throws IOException {
     var file = directory.resolve(RULES);
+    var text = Files.exists(file) ? Files.readString(file) : "";
+    // A former version has kept no flags, and none before the first rule.
+    boolean flags = text.startsWith("\0");
     var rules = new ArrayList<Pattern>();
-    for (var rule : Files.exists(file) ? Files.readString(file).split("\0", 0) : new String[0]) {
+    for (var rule : text.split("\0", 0)) {
       if (!rule.isEmpty()) {
-        rules.add(Pattern.compile(rule));
+        rules.add(flags ? read(rule) : Pattern.compile(rule));
       }
     }
     return with(directory, rules);
+  }
+
+  /** A rule as it is kept: its flags, a space, and what it is. */
+  private static String kept(Pattern rule) {
+    return "\0" + rule.flags() + " " + rule.pattern();
+  }
+
+  private static Pattern read(String kept) {
+    int space = kept.indexOf(' ');
+    var rule = kept.substring(space + 1);
+    int flags = Integer.parseInt(kept.substring(0, space));
+    // Those that the rule itself sets are among them, and may be for a part of it only.
+    return Pattern.compile(rule, (flags & Pattern.LITERAL) != 0 ? flags : flags & ~own(rule));
+  }
+
+  private static int own(String rule) {
+    try {
+      return Pattern.compile(rule).flags();
+    } catch (PatternSyntaxException e) {
+      // It is none without its flags.
+      return 0;
+    }
   }
 
   /**
@@ -99,7 +130,7 @@ public final class Redactor {
    */
   void keep(Path directory) throws IOException {
     var file = directory.resolve(RULES);
-    var text = String.join("\0", rules.stream().map(Pattern::pattern).toList());
+    var text = rules.stream().map(Redactor::kept).collect(Collectors.joining());
     if (Files.exists(file) ? !Files.readString(file).equals(text) : !text.isEmpty()) {
       SpoolFiles.write(directory, RULES, text.getBytes(StandardCharsets.UTF_8));
     }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -49,6 +50,32 @@ class RedactorTest {
   void refusesARuleThatFindsTheEmptyText(String rule) {
     var e = assertThrows(IllegalArgumentException.class, () -> redactor(rule));
     assertTrue(String.valueOf(e.getMessage()).contains("'" + rule + "'"), e.toString());
+  }
+
+  /** Who loads what a recorder has left knows its rules from a file only. */
+  @Test
+  void isTheSameFromItsFile() throws Exception {
+    var rules =
+        List.of(
+            Pattern.compile("pw-[a-z]+", Pattern.CASE_INSENSITIVE),
+            Pattern.compile("x(?i)y"),
+            Pattern.compile("a[b", Pattern.LITERAL),
+            Pattern.compile("one # two", Pattern.COMMENTS),
+            Pattern.compile("key: \\d+"));
+    var redactor = Redactor.open(directory, rules);
+    redactor.keep(directory);
+    var again = Redactor.reopen(directory);
+    assertEquals(redactor.id(), again.id());
+    for (var text : List.of("PW-Geheim", "xY", "XY", "a[b", "A[B", "one", "ONE", "key: 1", "k")) {
+      assertEquals(redactor.clean(Bytes.of(text)), again.clean(Bytes.of(text)), text);
+    }
+  }
+
+  @Test
+  void takesTheFileOfAFormerVersion() throws Exception {
+    var redactor = redactor("0 old", "pw-\\d+");
+    Files.writeString(directory.resolve("rules"), "0 old\0pw-\\d+");
+    assertEquals(redactor.id(), Redactor.reopen(directory).id());
   }
 
   /** Though not in the empty text. */
