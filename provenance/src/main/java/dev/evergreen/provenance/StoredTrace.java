@@ -157,6 +157,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     NONE,
     /** Something that is not loaded yet. */
     NOT_LOADED,
+    /** Perhaps something: where it is recorded is not known. */
+    NOT_KNOWN,
     /** The spool that was named is another one than that of the trace. */
     OF_ANOTHER
   }
@@ -171,10 +173,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
     long wanted = spool == null ? 0 : spool.lastNumber();
     while (true) {
       var loaded = loaded(wanted);
-      if (loaded.rest() == Rest.OF_ANOTHER) {
+      if (spool == null || loaded.rest() == Rest.OF_ANOTHER) {
         return loaded;
       }
-      if (spool != null && !loaded.whole() && !limit.isZero()) {
+      if (!loaded.whole() && !limit.isZero()) {
         Hurry.ask(spool.directory(), wanted);
       }
       if (loaded.whole() || System.nanoTime() - deadline >= 0) {
@@ -205,7 +207,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
             var rest =
                 isAnother(found.getString(3))
                     ? Rest.OF_ANOTHER
-                    : row >= wanted ? Rest.NONE : Rest.NOT_LOADED;
+                    : spool == null
+                        ? Rest.NOT_KNOWN
+                        : row >= wanted ? Rest.NONE : Rest.NOT_LOADED;
             return new Loaded(row, OpRows.instant(found.getLong(2)), rest);
           }
         });

@@ -295,6 +295,21 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Without its spool nobody knows what is recorded and not loaded: it may be the last write. */
+  @Test
+  void saysWhetherItKnowsThatAllIsLoaded() throws Exception {
+    try (var recording = record()) {
+      Line.open(recording).exchange("set a 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var known = StoredTrace.open(directory, url, Duration.ZERO);
+          var trace = trace()) {
+        assertEquals(StoredTrace.Rest.NONE, known.awaitLoaded(LONG).rest());
+        var expected = url.isEmpty() ? StoredTrace.Rest.NONE : StoredTrace.Rest.NOT_KNOWN;
+        assertEquals(expected, trace.awaitLoaded(LONG).rest());
+      }
+    }
+  }
+
   @Test
   void completesAnOperationThatWasLoadedBeforeItsReplyCame() throws Exception {
     long late;

@@ -78,6 +78,7 @@ abstract class TraceOptions implements Callable<Integer> {
         switch (loaded.rest()) {
           case NONE -> "";
           case NOT_LOADED -> "what came later is not loaded yet";
+          case NOT_KNOWN -> "whether something came later is not known without --spool";
           case OF_ANOTHER -> "the spool is not that of this trace, and what is there not loaded";
         };
     if (!rest.isEmpty()) {
