@@ -335,6 +335,8 @@ abstract sealed class TraceDatabase {
       var connection = config.createConnection("jdbc:sqlite:" + file.toUri());
       try {
         execute(connection, "pragma wal_autocheckpoint = " + CHECKPOINT_PAGES);
+        // The pieces of a long body are there before the rules that hide something of it.
+        execute(connection, "pragma secure_delete = on");
         return connection;
       } catch (SQLException e) {
         connection.close();
