@@ -402,9 +402,9 @@ final class LoadSession implements AutoCloseable {
   }
 
   /**
-   * Whether the requests are over that former recorders have dropped, or that are lost: they were for the process
-   * that the store was when this one had found out which that is, or for one before it. Which one a
-   * recorder had found last may have had no room either.
+   * Whether the requests are over that former recorders have dropped, or that are lost: they were
+   * for the process that the store was when this one had found out which that is, or for one before
+   * it. Which one a recorder had found last may have had no room either.
    */
   private boolean areOver(String facts) throws SQLException {
     return lastEpoch > droppedAt && isAnotherProcess(facts);
@@ -744,8 +744,7 @@ final class LoadSession implements AutoCloseable {
     }
     var request = whole(left);
     var kind = kind(request.lane());
-    var clean =
-        reply == null ? null : clean(reply, content -> kind.redactReply(content, redactor));
+    var clean = reply == null ? null : clean(reply, content -> kind.redactReply(content, redactor));
     var operation = withParts(operation(request, outcome, clean));
     var touches = outcome == Outcome.NOT_SENT ? Map.<Cell, Touch>of() : notes.strongest(operation);
     if (request.stored()) {
@@ -925,8 +924,7 @@ final class LoadSession implements AutoCloseable {
   /** The operation with its parts, as far as their own ends are known. */
   private Operation withParts(Operation operation) throws SQLException {
     var kind = rows.kind(operation.epoch());
-    return OpRows.withParts(
-        kind, operation, earlier(operation, parts.of(operation.connection())));
+    return OpRows.withParts(kind, operation, earlier(operation, parts.of(operation.connection())));
   }
 
   /** What the connection does later may have the operation as a part, or begins anew. */

@@ -53,8 +53,8 @@ public final class Redactor {
    *
    * @param rules what {@link #clean} replaces wherever it is found; bytes are characters of the
    *     same number
-   * @throws IllegalArgumentException if a rule matches the empty text, which is everywhere, or has a
-   *     zero in it
+   * @throws IllegalArgumentException if a rule matches the empty text, which is everywhere, or has
+   *     a zero in it
    */
   public static Redactor open(Path directory, List<Pattern> rules) throws IOException {
     for (var rule : rules) {
@@ -158,8 +158,8 @@ public final class Redactor {
   }
 
   /**
-   * The bytes, with all that a rule finds replaced. Where a rule takes too long, or more room on the
-   * stack than there is, nobody knows what it would find: then one mark stands for all of them.
+   * The bytes, with all that a rule finds replaced. Where a rule takes too long, or more room on
+   * the stack than there is, nobody knows what it would find: then one mark stands for all of them.
    */
   public Bytes clean(Bytes bytes) {
     if (rules.isEmpty()) {

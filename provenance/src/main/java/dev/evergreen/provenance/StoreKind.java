@@ -138,8 +138,8 @@ public interface StoreKind {
   }
 
   /**
-   * A sign of what did not pass the recorder with what must not be stored replaced, so that it leads
-   * to the cells of requests of which the same was replaced.
+   * A sign of what did not pass the recorder with what must not be stored replaced, so that it
+   * leads to the cells of requests of which the same was replaced.
    */
   default Bytes redactEvidence(Bytes evidence, Redactor redactor) {
     return redactor.clean(evidence);

@@ -207,9 +207,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
             var rest =
                 isAnother(found.getString(3))
                     ? Rest.OF_ANOTHER
-                    : spool == null
-                        ? Rest.NOT_KNOWN
-                        : row >= wanted ? Rest.NONE : Rest.NOT_LOADED;
+                    : spool == null ? Rest.NOT_KNOWN : row >= wanted ? Rest.NONE : Rest.NOT_LOADED;
             return new Loaded(row, OpRows.instant(found.getLong(2)), rest);
           }
         });

@@ -8,8 +8,9 @@ import java.util.stream.IntStream;
 
 /**
  * The tests' store: {@code set KEY VALUE}, {@code setnx KEY VALUE}, {@code copy FROM TO}, {@code
- * get KEY}, {@code get KEY KEY}, {@code clear}, {@code many KEYS COUNT}, and {@code begin}, {@code commit} around sets,
- * which are then answered {@code queued}. Rules fail at the reply {@code unclean}.
+ * get KEY}, {@code get KEY KEY}, {@code clear}, {@code many KEYS COUNT}, and {@code begin}, {@code
+ * commit} around sets, which are then answered {@code queued}. Rules fail at the reply {@code
+ * unclean}.
  */
 public final class TinyKind implements StoreKind {
 
