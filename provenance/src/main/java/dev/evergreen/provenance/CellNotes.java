@@ -29,6 +29,9 @@ final class CellNotes {
   /** So many cells are known by heart. */
   private static final int CELLS = 200_000;
 
+  /** About so many bytes a note takes until it is written, beside its path. */
+  private static final int WEIGHT = 250;
+
   /** That an operation could have written a cell, or one below it. */
   private record Noted(Bytes path, long seq, int kind, int effect) {
     Link link(long cell) {
@@ -72,6 +75,9 @@ final class CellNotes {
   private final List<Noted> removed = new ArrayList<>();
   private long nextCell;
 
+  /** About how many bytes of memory are spent on what was noted since it was written last. */
+  private long weight;
+
   /** None of which something is noted has a higher row. */
   private long highest;
 
@@ -107,14 +113,26 @@ final class CellNotes {
 
   /** Notes what an operation could have written: the strongest of it. */
   void add(Operation operation, Map<Cell, Touch> touches) throws SQLException {
-    noted.addAll(notes(operation, touches));
+    collect(noted, notes(operation, touches));
+  }
+
+  private void collect(List<Noted> collected, List<Noted> notes) {
+    collected.addAll(notes);
+    for (var note : notes) {
+      weight += WEIGHT + note.path().length();
+    }
+  }
+
+  /** About how many bytes of memory are spent on what is not written yet. */
+  long weight() {
+    return weight;
   }
 
   /** Replaces what was noted when the reply was not known. */
   void replace(Operation before, Operation operation, Map<Cell, Touch> now) throws SQLException {
-    removed.addAll(notes(before, strongest(before)));
+    collect(removed, notes(before, strongest(before)));
     // An older version may have noted of them what today's specification does not say.
-    removed.addAll(notes(operation, now));
+    collect(removed, notes(operation, now));
     add(operation, now);
   }
 
@@ -266,12 +284,13 @@ final class CellNotes {
     newTouches.flush();
     newBelow.flush();
     noted.clear();
+    weight = 0;
   }
 
   /** Takes away what was noted of operations that are removed, and cells that none touches now. */
   void forget(List<Operation> operations) throws SQLException {
     for (var operation : operations) {
-      removed.addAll(notes(operation, strongest(operation)));
+      collect(removed, notes(operation, strongest(operation)));
     }
     var touched = ids(removed);
     flush();

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.stream.Collectors;
 
 /**
- * What became of requests that had no room on record, as far as is known at a gap. The texts are
- * those in the table of gaps.
+ * What became of requests that had no room on record, or are lost, as far as is known at a gap. The
+ * texts are those in the table of gaps.
  */
 enum Dropped {
   /** They are over. */
@@ -19,7 +19,13 @@ enum Dropped {
    * dropped them: they are over when the store becomes another process than a later recorder has
    * found.
    */
-  STRAYED("a recorder has ended, and what it has dropped may still take effect");
+  STRAYED("a recorder has ended, and what it has dropped may still take effect"),
+
+  /**
+   * Requests that were on record are destroyed. Some may still take effect, and nobody knows which
+   * they were: they are over as those of a recorder that has ended.
+   */
+  LOST("the spool was damaged; what is lost may still take effect");
 
   /** The condition that a gap is one of these. */
   static final String THESE =
@@ -35,6 +41,11 @@ enum Dropped {
 
   String why() {
     return why;
+  }
+
+  /** Whether no word of a recorder ends it, but only that the store is another process. */
+  boolean lasts() {
+    return this == STRAYED || this == LOST;
   }
 
   static Dropped of(String why) {

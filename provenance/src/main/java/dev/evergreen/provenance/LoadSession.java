@@ -10,7 +10,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Types;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -21,6 +20,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,8 +28,20 @@ import org.jspecify.annotations.Nullable;
  * again from it: after any failure, a new session goes on from what was committed.
  */
 final class LoadSession implements AutoCloseable {
-  /** So many operations of a connection, which may be parts of a later one, are known by heart. */
-  private static final int PARTS = 1_000;
+  private static final System.Logger LOG = System.getLogger(LoadSession.class.getName());
+
+  /** A request of more bytes whose end has not come is read again when it does. */
+  private static final int LONG = 512;
+
+  /**
+   * When what a transaction has collected weighs so much, in bytes of memory, it is to end: however
+   * much waits in the spool, and however many cells one request names.
+   */
+  private static final long HEAVY =
+      Math.clamp(Runtime.getRuntime().maxMemory() / 8, 4L << 20, 64L << 20);
+
+  /** About so many bytes a request or reply takes, beside its content. */
+  private static final int WEIGHT = 250;
 
   private static final String FINISH =
       "update op set outcome = ?, replied_seq = ?, replied = ?, reply = ?, reply_length = ?,"
@@ -50,7 +62,7 @@ final class LoadSession implements AutoCloseable {
   private final Set<Long> unsent = new HashSet<>();
 
   private final Map<Long, Long> lanes = new HashMap<>();
-  private final Map<Long, ArrayDeque<Operation>> parts = new HashMap<>();
+  private final Parts parts = new Parts();
 
   /** Of lanes, the operations of which no reply is heard and that may not be over. */
   private final Map<Long, Silent> silent = new HashMap<>();
@@ -60,25 +72,48 @@ final class LoadSession implements AutoCloseable {
 
   private long lastEpoch;
 
+  /** How often rules had no room on the stack when that was noted last. */
+  private long overflows;
+
+  /** Whether it was told that a kind cannot hide what the rules say. */
+  private boolean complained;
+
   /** What became of requests that had no room on record. */
   private Dropped dropped = Dropped.OVER;
 
   /** The row of the last gap where some had none. */
   private long droppedAt;
 
+  /** How many bytes the bodies have that came since the transaction began. */
+  private long weight;
+
   private long seq;
   private long at;
   private SpoolReader.Position position;
 
-  /** A request whose end is not known. */
+  /**
+   * A request whose end is not known.
+   *
+   * @param request null if only the database has it
+   * @param stored whether the database has it
+   */
   private record Open(
       long seq,
       long lane,
       long connection,
       String space,
       long sent,
-      Payload request,
-      boolean stored) {}
+      @Nullable Payload request,
+      boolean stored) {
+
+    Payload known() {
+      return Objects.requireNonNull(request);
+    }
+
+    Open with(@Nullable Payload other, boolean stored) {
+      return new Open(seq, lane, connection, space, sent, other, stored);
+    }
+  }
 
   /** Of some operations, none is older and none is newer than these. */
   private record Silent(long first, long last) {
@@ -116,6 +151,7 @@ final class LoadSession implements AutoCloseable {
     this.database = database;
     this.connection = connection;
     this.redactor = redactor;
+    this.overflows = redactor.overflows();
     this.rows = new OpRows(connection);
     this.statements = new Statements(connection);
     newOperations = database.rows(connection, "op", 16);
@@ -173,19 +209,17 @@ final class LoadSession implements AutoCloseable {
       }
       try (var found =
           statement.executeQuery(
-              "select " + OpRows.COLUMNS + " from op where outcome = 0 order by seq")) {
+              "select seq, lane, connection, space, sent from op where outcome = 0 order by seq")) {
         while (found.next()) {
-          var content = rows.content(found, 9);
-          var payload = new Payload(content, found.getLong(10), found.getBytes(11));
           open.put(
               found.getLong(1),
               new Open(
                   found.getLong(1),
+                  found.getLong(2),
                   found.getLong(3),
-                  found.getLong(4),
-                  found.getString(5),
-                  found.getLong(6),
-                  payload,
+                  found.getString(4),
+                  found.getLong(5),
+                  null,
                   true));
         }
       }
@@ -236,6 +270,22 @@ final class LoadSession implements AutoCloseable {
     return position;
   }
 
+  /**
+   * Refuses to go on from where another recorder has come. Its directory is a copy of this one's,
+   * so that it is not told by which spool it is.
+   */
+  void check(SpoolReader reader) throws IOException {
+    if (reader.isOfAnother(at)) {
+      throw ofAnother();
+    }
+  }
+
+  private TraceException ofAnother() {
+    return new TraceException(
+        "Another recorder loads into %s, too; name another database, and a directory that is no copy"
+            .formatted(database));
+  }
+
   /** Takes the frame that was read. */
   void load(SpoolReader frame) throws SQLException {
     seq = frame.number();
@@ -243,19 +293,19 @@ final class LoadSession implements AutoCloseable {
     switch (frame.kind()) {
       case START -> {
         endAll();
-        if (dropped != Dropped.OVER) {
-          noteDropped(0, Dropped.STRAYED);
+        if (dropped != Dropped.OVER && !dropped.lasts()) {
+          noteDropped(seq, 0, Dropped.STRAYED);
         }
       }
       case END -> endAll();
       case EPOCH -> epoch(texts(frame), droppedBy(frame));
-      case CONNECT -> connect(frame.firstSubject(), texts(frame));
-      case CHANGE -> change(frame.firstSubject(), texts(frame));
+      case CONNECT -> connect(frame.firstSubject(), cleanTexts(frame));
+      case CHANGE -> change(frame.firstSubject(), cleanTexts(frame));
       case DISCONNECT -> {
         statements.update("update connection set until = ? where id = ?", at, frame.firstSubject());
-        parts.remove(frame.firstSubject());
+        parts.forget(frame.firstSubject());
       }
-      case LANE -> lane(frame.firstSubject(), texts(frame));
+      case LANE -> lane(frame.firstSubject(), cleanTexts(frame));
       case LANE_END -> endLane(frame.firstSubject());
       case REQUEST -> request(frame);
       case REPLY -> reply(frame);
@@ -264,27 +314,39 @@ final class LoadSession implements AutoCloseable {
       case PIECE ->
           statements.update("insert into piece values (?, ?, ?)", frame.about(), seq, frame.body());
       case BODY_END -> bodyEnd(frame);
-      case OUTSIDE ->
-          statements.update(
-              "insert into outside values (?, ?, ?, ?)",
-              seq,
-              frame.firstSubject() > 0 ? frame.firstSubject() : lastEpoch,
-              at,
-              frame.body());
+      case OUTSIDE -> outside(frame.firstSubject(), Payload.of(frame.body()));
       case GAP -> {
         if (frame.about() > 0 || frame.firstSubject() != 0) {
           // Of what another recorder has dropped this one knows nothing.
-          noteDropped(frame.about(), dropped == Dropped.STRAYED ? dropped : droppedBy(frame));
+          noteDropped(seq, frame.about(), dropped.lasts() ? dropped : droppedBy(frame));
         } else {
           gap(seq, 0, texts(frame)[0]);
         }
       }
     }
+    noteOverflows();
   }
 
-  /** Notes that frames before the next one cannot be read. */
-  void lost(long frames) throws SQLException {
-    gap(seq + 1, frames, "the spool was damaged");
+  /** Equal values may have unequal marks there, so that no answer may compare them. */
+  private void noteOverflows() throws SQLException {
+    if (redactor.overflows() != overflows) {
+      overflows = redactor.overflows();
+      gap(seq, 0, "a rule that hides values took too much of the stack");
+    }
+  }
+
+  /**
+   * Notes that frames before the next one cannot be read.
+   *
+   * @param recorded whether they were on record: then requests among them were sent, and the store
+   *     may carry them out after what is on record behind them
+   */
+  void lost(long frames, boolean recorded) throws SQLException {
+    if (recorded) {
+      noteDropped(seq + 1, frames, Dropped.LOST);
+    } else {
+      gap(seq + 1, frames, "the spool was damaged");
+    }
   }
 
   private void gap(long where, long frames, String why) throws SQLException {
@@ -293,20 +355,37 @@ final class LoadSession implements AutoCloseable {
   }
 
   /** Notes it also where something else is missing: the last of these is what is so. */
-  private void noteDropped(long frames, Dropped now) throws SQLException {
+  private void noteDropped(long where, long frames, Dropped now) throws SQLException {
     statements.update(
         "insert into gap values (?, ?, ?, ?) on conflict (seq)"
             + " do update set lost = gap.lost + excluded.lost, why = excluded.why",
-        seq,
+        where,
         at,
         frames,
         now.why());
     dropped = now;
-    droppedAt = seq;
+    droppedAt = where;
   }
 
   private static String[] texts(SpoolReader frame) {
     return new String(frame.body(), StandardCharsets.UTF_8).split("\0", -1);
+  }
+
+  /** The same of what clients say of themselves, without what the rules hide. */
+  private String[] cleanTexts(SpoolReader frame) {
+    var texts = texts(frame);
+    for (int i = 0; i < texts.length; i++) {
+      texts[i] = redactor.clean(Bytes.of(texts[i])).text();
+    }
+    return texts;
+  }
+
+  private void outside(long epoch, Payload evidence) throws SQLException {
+    long known = epoch > 0 ? epoch : lastEpoch;
+    var kind = rows.kind(known);
+    var clean = clean(evidence, content -> kind.redactEvidence(content, redactor));
+    statements.update(
+        "insert into outside values (?, ?, ?, ?)", seq, known, at, clean.content().toArray());
   }
 
   /** What the recorder says of all that it has dropped itself. */
@@ -315,8 +394,8 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void epoch(String[] texts, Dropped now) throws SQLException {
-    if (dropped != now && (dropped != Dropped.STRAYED || areOver(texts[2]))) {
-      noteDropped(0, now);
+    if (dropped != now && (!dropped.lasts() || areOver(texts[2]))) {
+      noteDropped(seq, 0, now);
     }
     statements.update(
         "insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
@@ -324,9 +403,9 @@ final class LoadSession implements AutoCloseable {
   }
 
   /**
-   * Whether the requests are over that former recorders have dropped: they were for the process
-   * that the store was when this one had found out which that is, or for one before it. Which one a
-   * recorder had found last may have had no room either.
+   * Whether the requests are over that former recorders have dropped, or that are lost: they were
+   * for the process that the store was when this one had found out which that is, or for one before
+   * it. Which one a recorder had found last may have had no room either.
    */
   private boolean areOver(String facts) throws SQLException {
     return lastEpoch > droppedAt && isAnotherProcess(facts);
@@ -403,6 +482,7 @@ final class LoadSession implements AutoCloseable {
     for (var left : List.copyOf(open.values())) {
       if (left.lane() == id) {
         end(left.seq(), Outcome.UNKNOWN, null);
+        relieve();
       }
     }
     lanes.remove(id);
@@ -414,6 +494,7 @@ final class LoadSession implements AutoCloseable {
   private void endAll() throws SQLException {
     for (var left : List.copyOf(open.values())) {
       end(left.seq(), Outcome.UNKNOWN, null);
+      relieve();
     }
     for (long first : List.copyOf(begun.keySet())) {
       if (mayBeWhole(first)) {
@@ -477,12 +558,51 @@ final class LoadSession implements AutoCloseable {
   private void open(long number, long lane, long client, long scope, long sent, Payload request)
       throws SQLException {
     know(lane);
-    var clean =
-        redactor.idle()
-            ? request
-            : request.with(kind(lane).redactRequest(request.content(), redactor));
+    var kind = kind(lane);
+    var clean = clean(request, content -> kind.redactRequest(content, redactor));
     var space = scope < 0 ? "" : Long.toString(scope);
     open.put(number, new Open(number, lane, client, space, sent, clean, false));
+  }
+
+  /** Whether the transaction is to end, as there is much in it. */
+  boolean isFull() {
+    return weight + notes.weight() > HEAVY;
+  }
+
+  /** About how many bytes of what waits for something are known by heart. */
+  long held() {
+    long requests =
+        open.values().stream()
+            .mapToLong(one -> one.request() == null ? 0 : one.request().content().length())
+            .sum();
+    return requests + parts.weight();
+  }
+
+  /** Where one frame has many ends: what was collected is written if it is much. */
+  private void relieve() throws SQLException {
+    if (notes.weight() > HEAVY) {
+      flush();
+    }
+  }
+
+  /** What of a body may be stored. */
+  private Payload clean(Payload body, UnaryOperator<Bytes> cleaning) {
+    weight += WEIGHT + body.content().length();
+    var clean = redactor.idle() ? body : body.with(clean(body.content(), cleaning));
+    return clean.kept(body.content().length());
+  }
+
+  /** A kind that fails stops nothing, and what it fails at is hidden whole. */
+  private Bytes clean(Bytes content, UnaryOperator<Bytes> cleaning) {
+    try {
+      return cleaning.apply(content);
+    } catch (RuntimeException | StackOverflowError e) {
+      if (!complained) {
+        complained = true;
+        LOG.log(System.Logger.Level.ERROR, "What cannot be cleaned by rules is hidden whole", e);
+      }
+      return redactor.mark(content);
+    }
   }
 
   private void reply(SpoolReader frame) throws SQLException {
@@ -503,10 +623,8 @@ final class LoadSession implements AutoCloseable {
 
   private void push(long number, long client, long lane, Payload message) throws SQLException {
     know(lane);
-    var clean =
-        redactor.idle()
-            ? message
-            : message.with(kind(lane).redactReply(message.content(), redactor));
+    var kind = kind(lane);
+    var clean = clean(message, content -> kind.redactReply(content, redactor));
     keepApart(clean);
     statements.update(
         "insert into push values (?, ?, ?, ?, ?, ?, ?)",
@@ -588,14 +706,15 @@ final class LoadSession implements AutoCloseable {
         new Payload(pieces, pieces.length() + 1L, null));
   }
 
-  /** The pieces that are there; of a body that is too large the first suffice. */
+  /** The pieces that are there; of a body that is too large what the rules are to see of it. */
   private byte[] pieces(long first, long length) throws SQLException {
     flush();
     var content = new ByteArrayOutputStream();
     var select = statements.of("select content from piece where first_seq = ? order by seq");
     select.setLong(1, first);
     try (var found = select.executeQuery()) {
-      while (found.next() && (length <= Spool.LARGEST_BODY || content.size() < Payload.HEAD)) {
+      boolean isKept = length <= Spool.LARGEST_BODY;
+      while (found.next() && (isKept || content.size() < Payload.LARGEST_IN_ROW)) {
         content.writeBytes(found.getBytes(1));
       }
     }
@@ -619,15 +738,14 @@ final class LoadSession implements AutoCloseable {
     if (mayBeWhole(number)) {
       openCut(number);
     }
-    var request = open.remove(number);
-    if (request == null) {
+    var left = open.remove(number);
+    if (left == null) {
       // Its frame was lost, or had no room.
       return;
     }
-    var clean =
-        reply == null || redactor.idle()
-            ? reply
-            : reply.with(kind(request.lane()).redactReply(reply.content(), redactor));
+    var request = whole(left);
+    var kind = kind(request.lane());
+    var clean = reply == null ? null : clean(reply, content -> kind.redactReply(content, redactor));
     var operation = withParts(operation(request, outcome, clean));
     var touches = outcome == Outcome.NOT_SENT ? Map.<Cell, Touch>of() : notes.strongest(operation);
     if (request.stored()) {
@@ -683,7 +801,8 @@ final class LoadSession implements AutoCloseable {
 
   private void insert(Open request, Operation operation, Outcome outcome, @Nullable Payload reply)
       throws SQLException {
-    keepApart(request.request());
+    var asked = request.known();
+    keepApart(asked);
     if (reply != null) {
       keepApart(reply);
     }
@@ -699,9 +818,9 @@ final class LoadSession implements AutoCloseable {
         (long) outcome.code(),
         replied ? seq : null,
         replied ? at : null,
-        request.request().inRow(),
-        request.request().length(),
-        request.request().hash(),
+        asked.inRow(),
+        asked.length(),
+        asked.hash(),
         reply == null ? null : reply.inRow(),
         reply == null ? null : reply.length(),
         reply == null ? null : reply.hash());
@@ -764,9 +883,27 @@ final class LoadSession implements AutoCloseable {
     return known != null ? known : ended(lane).orElse(lastEpoch);
   }
 
+  /** With what it asks. */
+  private Open whole(Open entry) throws SQLException {
+    if (entry.request() != null) {
+      return entry;
+    }
+    var select =
+        statements.of("select request, request_length, request_hash from op where seq = ?");
+    select.setLong(1, entry.seq());
+    try (var found = select.executeQuery()) {
+      return entry.with(
+          found.next()
+              ? new Payload(rows.content(found, 1), found.getLong(2), found.getBytes(3))
+              : Payload.NONE,
+          true);
+    }
+  }
+
   private Operation operation(Open request, Outcome outcome, @Nullable Payload reply)
       throws SQLException {
     long epoch = epoch(request.lane());
+    var asked = request.known();
     var operation =
         new Operation(
             request.seq(),
@@ -776,38 +913,33 @@ final class LoadSession implements AutoCloseable {
             request.space(),
             OpRows.instant(request.sent()),
             outcome == Outcome.REPLIED ? OpRows.instant(at) : null,
-            OpRows.words(rows.kind(epoch), request.request().content()),
+            OpRows.words(rows.kind(epoch), asked.content()),
             switch (outcome) {
               case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
               case NONE_EXPECTED -> Bytes.EMPTY;
               case OPEN, UNKNOWN, NOT_SENT -> null;
             });
-    return operation.cut(request.request().cut());
+    return operation.cut(asked.cut());
   }
 
   /** The operation with its parts, as far as their own ends are known. */
   private Operation withParts(Operation operation) throws SQLException {
     var kind = rows.kind(operation.epoch());
-    var known = parts.getOrDefault(operation.connection(), new ArrayDeque<>(0));
-    return OpRows.withParts(kind, operation, earlier(operation, known));
+    return OpRows.withParts(kind, operation, earlier(operation, parts.of(operation.connection())));
   }
 
   /** What the connection does later may have the operation as a part, or begins anew. */
   private void remember(Operation operation) throws SQLException {
-    var known = parts.computeIfAbsent(operation.connection(), _ -> new ArrayDeque<>());
     if (rows.kind(operation.epoch()).mayBePart(operation)) {
-      known.addFirst(operation);
-      if (known.size() > PARTS) {
-        known.removeLast();
-      }
+      parts.add(operation);
     } else {
-      known.clear();
+      parts.forget(operation.connection());
     }
   }
 
   /** Those known by heart, and then those of the database. */
-  private Iterator<Operation> earlier(Operation operation, ArrayDeque<Operation> known) {
-    var first = List.copyOf(known).iterator();
+  private Iterator<Operation> earlier(Operation operation, List<Operation> known) {
+    var first = known.iterator();
     return new Iterator<>() {
       private @Nullable Iterator<Operation> older;
 
@@ -842,29 +974,29 @@ final class LoadSession implements AutoCloseable {
         var operation = withParts(operation(entry, Outcome.OPEN, null));
         insert(entry, operation, Outcome.OPEN, null);
         notes.add(operation, notes.strongest(operation));
-        open.put(
-            entry.seq(),
-            new Open(
-                entry.seq(),
-                entry.lane(),
-                entry.connection(),
-                entry.space(),
-                entry.sent(),
-                entry.request(),
-                true));
-      } else if (parts.containsKey(entry.connection())
-          && !parts.get(entry.connection()).isEmpty()) {
+        boolean isLong = entry.known().content().length() > LONG;
+        open.put(entry.seq(), entry.with(isLong ? null : entry.request(), true));
+      } else if (parts.hasGrown(entry.connection())) {
         // It may have got parts since it was stored.
-        var operation = withParts(operation(entry, Outcome.OPEN, null));
+        var operation = withParts(operation(whole(entry), Outcome.OPEN, null));
         notes.replace(operation, operation, notes.strongest(operation));
       }
+      relieve();
     }
-    statements.update(
-        "update trace set segment = ?, place = ?, seq = ?, at = ?",
-        reached.segment(),
-        reached.place(),
-        seq,
-        at);
+    parts.settle();
+    int changed =
+        statements.update(
+            "update trace set segment = ?, place = ?, seq = ?, at = ?"
+                + " where segment = ? and place = ?",
+            reached.segment(),
+            reached.place(),
+            seq,
+            at,
+            position.segment(),
+            position.place());
+    if (changed == 0) {
+      throw ofAnother();
+    }
     flush();
     hear();
     if (reached.segment() == position.segment()) {
@@ -874,6 +1006,7 @@ final class LoadSession implements AutoCloseable {
       database.commitDurably(connection);
     }
     position = reached;
+    weight = 0;
   }
 
   /**

@@ -3,9 +3,11 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Brings what a spool holds into the database of a trace, in a platform thread of its own. Frames
@@ -57,6 +59,13 @@ final class Loader implements AutoCloseable {
   private long failures;
   private String failure = "";
   private long complainedAt;
+
+  /** Whether the database was found to be this spool's. */
+  private boolean begun;
+
+  /** Why it is not. */
+  private @Nullable TraceException refusal;
+
   private long foldedAt = System.nanoTime();
 
   /** Whether the last attempt to fold failed. */
@@ -107,6 +116,27 @@ final class Loader implements AutoCloseable {
     }
   }
 
+  /**
+   * Waits until the database has been tried.
+   *
+   * @return why nothing can ever be loaded there; empty if it can, or it cannot be reached now
+   */
+  Optional<TraceException> awaitRefusal(Duration limit) {
+    lock.lock();
+    try {
+      long left = limit.toNanos();
+      while (!begun && failures == 0 && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+      return Optional.ofNullable(refusal);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Optional.empty();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** How it is doing. */
   LoaderReport report() {
     lock.lock();
@@ -125,15 +155,40 @@ final class Loader implements AutoCloseable {
       try (var session = LoadSession.open(database, redactor, spoolId);
           var reader = new SpoolReader(spool.directory(), session.position());
           var cores = CoreTime.ofThisThread()) {
+        session.check(reader);
+        begin();
         load(session, reader, cores);
         return;
-      } catch (SQLException | IOException | TraceException e) {
+      } catch (TraceException e) {
+        refuse(e);
+        tell(e, System.Logger.Level.WARNING);
+      } catch (SQLException | IOException e) {
         tell(e, System.Logger.Level.WARNING);
       } catch (Throwable e) {
         // Whatever it is, a fault of a kind of store or of ours: the spool keeps what is recorded.
         tell(e, System.Logger.Level.ERROR);
       }
       pause(PATIENCE);
+    }
+  }
+
+  private void begin() {
+    lock.lock();
+    try {
+      begun = true;
+      refusal = null;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void refuse(TraceException e) {
+    lock.lock();
+    try {
+      refusal = begun ? null : e;
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -146,6 +201,7 @@ final class Loader implements AutoCloseable {
       cut = false;
       long begun = System.nanoTime();
       int frames = batch(session, reader, BATCH, () -> giveWay(cores, reader, begun));
+      boolean full = session.isFull();
       if (frames > 0) {
         session.commit(reader.position());
         told(reader.nextNumber() - 1);
@@ -153,7 +209,7 @@ final class Loader implements AutoCloseable {
       spool.release(session.position().segment());
       fold(session);
       recovered();
-      if (frames < BATCH && !cut) {
+      if (frames < BATCH && !cut && !full) {
         if (last) {
           return;
         }
@@ -174,7 +230,7 @@ final class Loader implements AutoCloseable {
   }
 
   /**
-   * Loads as many frames as there are, or are to be in a transaction.
+   * Loads as many frames as there are, or are to be in a transaction, or as there is memory for.
    *
    * @param enough is asked after each portion whether the transaction is to end with it
    */
@@ -182,6 +238,9 @@ final class Loader implements AutoCloseable {
       throws SQLException, IOException {
     int frames = 0;
     for (; frames < most || reader.isAmid(); frames++) {
+      if (session.isFull() && !reader.isAmid()) {
+        return frames;
+      }
       if (frames % Courtesy.PORTION == Courtesy.PORTION - 1
           && enough.getAsBoolean()
           && !reader.isAmid()) {
@@ -189,7 +248,7 @@ final class Loader implements AutoCloseable {
       }
       switch (reader.next()) {
         case FRAME -> session.load(reader);
-        case GAP -> session.lost(reader.lost());
+        case GAP -> session.lost(reader.lost(), reader.wasRecorded());
         case NOTHING -> {
           return frames;
         }

@@ -37,6 +37,15 @@ final class OpRows implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(OpRows.class.getName());
   private static final int PAGE = 64;
 
+  /** A page of long operations ends with so many bytes. */
+  private static final long PAGE_BYTES = 1 << 20;
+
+  /**
+   * An operation with more bytes of parts counts as one of which no parts are known. That is the
+   * same whoever asks, and however much memory there is: so all know the same of it.
+   */
+  static final long MOST_BYTES_OF_PARTS = 32 << 20;
+
   private final PreparedStatement body;
   private final PreparedStatement epoch;
   private final PreparedStatement earlier;
@@ -87,16 +96,52 @@ final class OpRows implements AutoCloseable {
     }
   }
 
-  /** The operation with its parts; without, if the kind fails at it. */
+  /** The operation with its parts; without, if the kind fails at it, or they are too long. */
   static Operation withParts(StoreKind kind, Operation operation, Iterator<Operation> earlier) {
     try {
-      var parts = kind.parts(operation, earlier);
+      var parts = kind.parts(operation, new Weighed(earlier));
       return parts.isEmpty() ? operation : operation.with(parts);
     } catch (TraceException e) {
       throw e;
+    } catch (TooLongException e) {
+      return operation;
     } catch (RuntimeException | StackOverflowError e) {
       LOG.log(System.Logger.Level.ERROR, "No parts are known of row " + operation.row(), e);
       return operation;
+    }
+  }
+
+  /** Gives some operations, of so many bytes at most. */
+  private static final class Weighed implements Iterator<Operation> {
+    private final Iterator<Operation> operations;
+    private long weight;
+
+    Weighed(Iterator<Operation> operations) {
+      this.operations = operations;
+    }
+
+    @Override
+    public boolean hasNext() {
+      return operations.hasNext();
+    }
+
+    @Override
+    public Operation next() {
+      var next = operations.next();
+      weight += Parts.weight(next);
+      if (weight > MOST_BYTES_OF_PARTS) {
+        throw new TooLongException();
+      }
+      return next;
+    }
+  }
+
+  /** There are more bytes of parts than are held. */
+  private static final class TooLongException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    TooLongException() {
+      super("the parts are too long", null, false, false);
     }
   }
 
@@ -210,9 +255,11 @@ final class OpRows implements AutoCloseable {
         earlier.setLong(1, operation.connection());
         earlier.setLong(2, before);
         var page = new ArrayList<Operation>();
+        long bytes = 0;
         try (var rows = earlier.executeQuery()) {
-          while (rows.next()) {
+          while (bytes < PAGE_BYTES && rows.next()) {
             page.add(readWhole(rows));
+            bytes += Parts.weight(page.getLast());
           }
         }
         return page;

@@ -1,6 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,11 +25,8 @@ record Payload(Bytes content, long length, byte @Nullable [] hash) {
 
   /** One that came in pieces, of which only the first are there if it was too large. */
   static Payload of(byte[] pieces, long length, byte[] hash) {
-    if (length > pieces.length) {
-      return new Payload(
-          Bytes.of(Arrays.copyOf(pieces, Math.min(HEAD, pieces.length))), length, hash);
-    }
-    return new Payload(Bytes.of(pieces), length, length > LARGEST_IN_ROW ? hash : null);
+    boolean whole = length <= pieces.length;
+    return new Payload(Bytes.of(pieces), length, whole && length <= LARGEST_IN_ROW ? null : hash);
   }
 
   /** The same with another content, of which the length and hash are its own. */
@@ -41,6 +37,23 @@ record Payload(Bytes content, long length, byte @Nullable [] hash) {
     return cut()
         ? new Payload(other, Math.max(length, other.length() + 1L), null)
         : of(other.toArray());
+  }
+
+  /**
+   * The same as it is kept: if something is missing, the beginning.
+   *
+   * @param seen how many bytes of it there were for the rules that hide some: the beginning of what
+   *     they hide may have been the last of these, and is not kept
+   */
+  Payload kept(int seen) {
+    if (!cut()) {
+      return this;
+    }
+    int there = seen > 2 * HEAD ? Math.max(0, content.length() - HEAD) : content.length();
+    int beginning = Math.min(HEAD, there);
+    return beginning == content.length()
+        ? this
+        : new Payload(content.slice(0, beginning), length, hash);
   }
 
   /** Whether only the beginning is there. */

@@ -13,6 +13,12 @@ import java.util.UUID;
  * database. One process records a trace at a time, and a trace is that of one store.
  */
 public final class Recording implements AutoCloseable {
+  /** For so long a recorder waits at its start for what its database says. */
+  private static final Duration PATIENCE = Duration.ofSeconds(5);
+
+  /** The file in a spool's directory that says which one it is. */
+  static final String ID = "id";
+
   private final Spool spool;
   private final Loader loader;
   private final Redactor redactor;
@@ -30,7 +36,8 @@ public final class Recording implements AutoCloseable {
    * @param url of a schema of PostgreSQL, {@code jdbc:postgresql:…}; empty to keep the trace in an
    *     SQLite file in the directory
    * @throws IOException if the directory cannot be used, or another process records there, or if
-   *     the retention limits the bytes of a PostgreSQL. A database that cannot be reached is no
+   *     the retention limits the bytes of a PostgreSQL; also if the database is that of another
+   *     spool or of a newer version. A database that cannot be reached within some seconds is no
    *     reason: it may come later.
    */
   public static Recording open(
@@ -46,10 +53,26 @@ public final class Recording implements AutoCloseable {
     var place = directory.resolve("spool");
     var spool = Spool.open(place, settings);
     try {
-      return new Recording(
-          spool, new Loader(spool, id(place), database, redactor, retention), redactor);
+      var loader = new Loader(spool, id(place), database, redactor, retention);
+      return open(spool, loader, redactor, directory);
     } catch (IOException | RuntimeException e) {
       spool.close();
+      throw e;
+    }
+  }
+
+  private static Recording open(Spool spool, Loader loader, Redactor redactor, Path directory)
+      throws IOException {
+    try {
+      var refusal = loader.awaitRefusal(PATIENCE);
+      if (refusal.isPresent()) {
+        throw new IOException(refusal.get().getMessage(), refusal.get());
+      }
+      // Before anything is recorded that they are to hide.
+      redactor.keep(directory);
+      return new Recording(spool, loader, redactor);
+    } catch (IOException | RuntimeException e) {
+      loader.close();
       throw e;
     }
   }
@@ -79,6 +102,7 @@ public final class Recording implements AutoCloseable {
     try (var held = lock.get();
         var session = LoadSession.open(database, Redactor.reopen(directory), id(place));
         var reader = new SpoolReader(place, session.position())) {
+      session.check(reader);
       Loader.loadAll(session, reader, System.nanoTime() + limit.toNanos());
       return held.isOpen();
     } catch (SQLException e) {
@@ -90,7 +114,7 @@ public final class Recording implements AutoCloseable {
   /** Which spool it is: a database belongs to one. */
   private static String id(Path directory) throws IOException {
     var id = UUID.randomUUID().toString().getBytes(StandardCharsets.UTF_8);
-    return new String(SpoolFiles.readOrWrite(directory, "id", () -> id), StandardCharsets.UTF_8);
+    return new String(SpoolFiles.readOrWrite(directory, ID, () -> id), StandardCharsets.UTF_8);
   }
 
   /** Where what passes is recorded. */

@@ -25,6 +25,16 @@ final class SpoolEnd {
     return directory;
   }
 
+  /** Which spool it is; empty if that is not known. */
+  String id() {
+    var file = directory.resolve(Recording.ID);
+    try {
+      return Files.exists(file) ? Files.readString(file) : "";
+    } catch (IOException e) {
+      throw new TraceException("The spool in %s cannot be read".formatted(directory), e);
+    }
+  }
+
   /** The number of the last frame that is finished; 0 if there is none. */
   long lastNumber() {
     try {

@@ -51,6 +51,9 @@ final class SpoolReader implements AutoCloseable {
 
   private long lost;
 
+  /** Whether what is lost was on record once. */
+  private boolean wasRecorded;
+
   SpoolReader(Path directory, Position position) {
     this.directory = directory;
     this.position = position;
@@ -117,9 +120,11 @@ final class SpoolReader implements AutoCloseable {
     if (found != SpoolSegment.Place.EMPTY) {
       long next = behind(here, at);
       if (next != NOWHERE) {
+        wasRecorded = isWritten(here, at, next);
         return gap(here.number(next) - here.number(at), next);
       }
     }
+    wasRecorded = true;
     long further = here.search(at);
     if (SpoolSegment.offset(further) < here.size()) {
       return gap(Math.max(1, here.number(further) - here.number(at)), further);
@@ -146,6 +151,15 @@ final class SpoolReader implements AutoCloseable {
       next = here.next(next);
     } while (here.look(next) == SpoolSegment.Place.DAMAGED);
     return next;
+  }
+
+  /** Whether there is a frame that was finished. Its writer was ended, or failed, before if not. */
+  private static boolean isWritten(SpoolSegment here, long from, long to) {
+    boolean written = false;
+    for (long at = from; SpoolSegment.offset(at) < SpoolSegment.offset(to); at = here.next(at)) {
+      written |= !here.isGivenUp(at);
+    }
+    return written;
   }
 
   private Step gap(long frames, long next) {
@@ -184,7 +198,9 @@ final class SpoolReader implements AutoCloseable {
     if (found.index() == position.segment()) {
       return null;
     }
-    boolean first = position.equals(Position.START) && found.firstNumber() == 1;
+    // What is not there any more at the very beginning is in another database.
+    wasRecorded = !position.equals(Position.START);
+    boolean first = !wasRecorded && found.firstNumber() == 1;
     position = new Position(found.index(), SpoolSegment.start());
     lost = 1;
     return first ? null : Step.GAP;
@@ -203,6 +219,7 @@ final class SpoolReader implements AutoCloseable {
     here.close();
     segment = next;
     lost = next.firstNumber() - here.number(position.place());
+    wasRecorded = true;
     position = new Position(next.index(), SpoolSegment.start());
     return next.run() == here.run() && lost != 0 ? Step.GAP : null;
   }
@@ -235,6 +252,27 @@ final class SpoolReader implements AutoCloseable {
     return SpoolSegment.reading(index, SpoolFiles.path(directory, index));
   }
 
+  /**
+   * Whether the position is certainly none to which this spool was read, before anything is read.
+   * That is known only where the file is there, and whole up to it.
+   *
+   * @param time of the last frame before it
+   */
+  boolean isOfAnother(long time) throws IOException {
+    try (var file = begun(position.segment())) {
+      long last = SpoolSegment.start();
+      long at = last;
+      while (file != null && SpoolSegment.offset(at) < SpoolSegment.offset(position.place())) {
+        if (file.look(at) != SpoolSegment.Place.FRAME) {
+          return false;
+        }
+        last = at;
+        at = file.next(at);
+      }
+      return file != null && last != at && (at != position.place() || file.time(last) != time);
+    }
+  }
+
   /** Where the next frame is looked for; all before it was read. */
   Position position() {
     return position;
@@ -243,6 +281,14 @@ final class SpoolReader implements AutoCloseable {
   /** How many frames the gap takes, at least. */
   long lost() {
     return lost;
+  }
+
+  /**
+   * Whether what is lost was on record once, so that its requests were sent: it was not only that
+   * its writer had not come to its end.
+   */
+  boolean wasRecorded() {
+    return wasRecorded;
   }
 
   /** Which life of the recorder wrote what is read. */

@@ -438,6 +438,12 @@ final class SpoolSegment implements AutoCloseable {
         && ordinal(word & ~FINISHED) == ordinal(at);
   }
 
+  /** Whether it is a frame that its writer never wrote to its end, and does not any more. */
+  boolean isGivenUp(long at) {
+    long word = (long) WORD.getAcquire(bytes, offset(at));
+    return (word & FINISHED) == 0 || bytes.get(offset(at) + KIND) == NO_KIND;
+  }
+
   /** The place after a frame whose word is as it should be. */
   long next(long at) {
     return after(at, (long) WORD.getAcquire(bytes, offset(at)));

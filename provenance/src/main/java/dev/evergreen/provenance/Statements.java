@@ -27,8 +27,8 @@ final class Statements {
     return known;
   }
 
-  /** Executes one that changes something; null is for bytes. */
-  void update(String sql, @Nullable Object... values) throws SQLException {
+  /** Executes one that changes something; null is for bytes. Answers how many rows it changed. */
+  int update(String sql, @Nullable Object... values) throws SQLException {
     var statement = of(sql);
     for (int i = 0; i < values.length; i++) {
       switch (values[i]) {
@@ -39,6 +39,6 @@ final class Statements {
         default -> throw new IllegalArgumentException(sql + " with " + values[i]);
       }
     }
-    statement.executeUpdate();
+    return statement.executeUpdate();
   }
 }

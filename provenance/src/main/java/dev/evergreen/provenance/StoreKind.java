@@ -137,6 +137,14 @@ public interface StoreKind {
     return redactor.clean(reply);
   }
 
+  /**
+   * A sign of what did not pass the recorder with what must not be stored replaced, so that it
+   * leads to the cells of requests of which the same was replaced.
+   */
+  default Bytes redactEvidence(Bytes evidence, Redactor redactor) {
+    return redactor.clean(evidence);
+  }
+
   /** The kind of that name. */
   static Optional<StoreKind> named(String name) {
     return ServiceLoader.load(StoreKind.class).stream()

@@ -143,9 +143,27 @@ public final class StoredTrace implements Trace, AutoCloseable {
    *
    * @param row the last row
    * @param at when it was recorded
-   * @param whole whether all that had been recorded when it was asked is loaded
+   * @param rest what had been recorded beyond that when it was asked
    */
-  public record Loaded(long row, Instant at, boolean whole) {}
+  public record Loaded(long row, Instant at, Rest rest) {
+
+    /** Whether all that had been recorded when it was asked is loaded. */
+    public boolean whole() {
+      return rest == Rest.NONE;
+    }
+  }
+
+  /** What is recorded beyond what is loaded. */
+  public enum Rest {
+    /** Nothing. */
+    NONE,
+    /** Something that is not loaded yet. */
+    NOT_LOADED,
+    /** Perhaps something: where it is recorded is not known. */
+    NOT_KNOWN,
+    /** The spool that was named is another one than that of the trace. */
+    OF_ANOTHER
+  }
 
   /**
    * Waits until what is recorded at this moment is loaded, if it is on this machine.
@@ -157,7 +175,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
     long wanted = spool == null ? 0 : spool.lastNumber();
     while (true) {
       var loaded = loaded(wanted);
-      if (spool != null && !loaded.whole() && !limit.isZero()) {
+      if (spool == null || loaded.rest() == Rest.OF_ANOTHER) {
+        return loaded;
+      }
+      if (!loaded.whole() && !limit.isZero()) {
         Hurry.ask(spool.directory(), wanted);
       }
       if (loaded.whole() || System.nanoTime() - deadline >= 0) {
@@ -182,12 +203,22 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private Loaded loaded(long wanted) {
     return session.read(
         () -> {
-          try (var found = session.statement("select seq, at from trace").executeQuery()) {
+          try (var found = session.statement("select seq, at, spool from trace").executeQuery()) {
             found.next();
-            return new Loaded(
-                found.getLong(1), OpRows.instant(found.getLong(2)), found.getLong(1) >= wanted);
+            long row = found.getLong(1);
+            var rest =
+                isAnother(found.getString(3))
+                    ? Rest.OF_ANOTHER
+                    : spool == null ? Rest.NOT_KNOWN : row >= wanted ? Rest.NONE : Rest.NOT_LOADED;
+            return new Loaded(row, OpRows.instant(found.getLong(2)), rest);
           }
         });
+  }
+
+  /** Whether the trace is that of another spool: the numbers of one tell nothing of the other. */
+  private boolean isAnother(String recorded) {
+    var id = spool == null ? "" : spool.id();
+    return !id.isEmpty() && !recorded.isEmpty() && !id.equals(recorded);
   }
 
   /** The operation of a row, with its parts. */

@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteOpenMode;
@@ -159,7 +160,7 @@ abstract sealed class TraceDatabase {
 
   /** The URL as it may be shown: without a password. */
   static String masked(String url) {
-    return url.replaceAll("(?i)password=[^&]*", "password=*");
+    return url.replaceAll("(?i)password=[^&]*", "password=*").replaceAll("//[^/?]*@", "//*@");
   }
 
   /** A connection to read with: nothing can be changed by it. */
@@ -335,6 +336,8 @@ abstract sealed class TraceDatabase {
       var connection = config.createConnection("jdbc:sqlite:" + file.toUri());
       try {
         execute(connection, "pragma wal_autocheckpoint = " + CHECKPOINT_PAGES);
+        // The pieces of a long body are there before the rules that hide something of it.
+        execute(connection, "pragma secure_delete = on");
         return connection;
       } catch (SQLException e) {
         connection.close();
@@ -441,6 +444,9 @@ abstract sealed class TraceDatabase {
     /** A server that says nothing for so long has gone: no statement takes that long. */
     private static final Duration PATIENCE = Duration.ofMinutes(2);
 
+    /** They hold whatever a client says. */
+    private static final Set<String> ENCODINGS = Set.of("UTF8", "SQL_ASCII");
+
     private final String url;
 
     private Postgres(String url) {
@@ -450,9 +456,30 @@ abstract sealed class TraceDatabase {
     @Override
     Connection connect() throws SQLException {
       var connection = open();
-      // As with SQLite: what is lost is still in the spool.
-      execute(connection, "set synchronous_commit = off");
-      return connection;
+      try {
+        checkEncoding(connection);
+        // As with SQLite: what is lost is still in the spool.
+        execute(connection, "set synchronous_commit = off");
+        return connection;
+      } catch (SQLException | RuntimeException e) {
+        connection.close();
+        throw e;
+      }
+    }
+
+    /** In another encoding there are texts that it takes not: one client could stop the loader. */
+    private void checkEncoding(Connection connection) throws SQLException {
+      try (var statement = connection.createStatement();
+          var found = statement.executeQuery("show server_encoding")) {
+        found.next();
+        var encoding = found.getString(1);
+        if (!ENCODINGS.contains(encoding)) {
+          throw new TraceException(
+              "The database of the trace in %s has the encoding %s, which does not hold all texts;"
+                      .formatted(this, encoding)
+                  + " name one that was made with encoding 'UTF8'");
+        }
+      }
     }
 
     @Override
@@ -464,8 +491,38 @@ abstract sealed class TraceDatabase {
       return connection;
     }
 
-    /** What the URL says of these comes first. */
     private Connection open() throws SQLException {
+      try {
+        return connected();
+      } catch (SQLException e) {
+        throw shown(e);
+      }
+    }
+
+    /** The same as it may be shown: drivers say of a URL that they cannot read what it is. */
+    private SQLException shown(SQLException e) {
+      for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+        var message = String.valueOf(cause.getMessage());
+        if (!shown(message).equals(message)) {
+          var shown =
+              new SQLException(
+                  shown(String.valueOf(e.getMessage())), e.getSQLState(), e.getErrorCode());
+          shown.setStackTrace(e.getStackTrace());
+          return shown;
+        }
+      }
+      return e;
+    }
+
+    private String shown(String message) {
+      return message
+          .replace(url, masked(url))
+          .replaceAll("(?i)password=[^&\\s]*", "password=*")
+          .replaceAll("//[^/?\\s]*@", "//*@");
+    }
+
+    /** What the URL says of these comes first. */
+    private Connection connected() throws SQLException {
       var properties = new Properties();
       properties.setProperty("ApplicationName", "evergreen trace");
       properties.setProperty("tcpKeepAlive", "true");

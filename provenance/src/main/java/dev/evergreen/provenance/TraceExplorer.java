@@ -64,7 +64,7 @@ final class TraceExplorer {
     about.put("server", epoch == 0 ? "" : trace.server(epoch));
     about.put("row", loaded.row());
     about.put("at", loaded.row() == 0 ? null : loaded.at().toString());
-    about.put("whole", loaded.whole());
+    about.put("whole", loaded.whole() || loaded.rest() == StoredTrace.Rest.NOT_KNOWN);
     return about;
   }
 

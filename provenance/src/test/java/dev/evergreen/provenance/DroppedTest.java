@@ -305,13 +305,57 @@ final class DroppedTest {
     try (var session =
         LoadSession.open(
             TraceDatabase.of(trace, ""), Redactor.open(trace, List.of()), "the spool")) {
-      session.lost(3);
+      session.lost(3, true);
       try (var reader = new SpoolReader(spool.directory(), session.position())) {
         Loader.loadAll(session, reader, System.nanoTime() + Duration.ofSeconds(60).toNanos());
       }
     }
     set("4");
-    assertEquals(Certainty.CERTAIN, ask("get k"), "it is told that it is over");
+    assertEquals(Certainty.GAP, ask("get k"), "of what is lost nobody tells that it is over");
+    epoch("two");
+    set("5");
+    assertEquals(Certainty.GAP, ask("get k"), "it is for this process");
+    epoch("three");
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** What is destroyed is a request that the store carries out after the one that is on record. */
+  @Test
+  void whatIsLostMayComeAfterWhatIsOnRecord() throws Exception {
+    spool.reply(dropped, Frames.bytes("ok"));
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    long lost = other.send("set k lostlostlost");
+    recorded.exchange("set k 5", "ok");
+    spool.reply(lost, Frames.bytes("ok"));
+    spool.close();
+    tear("lostlostlost");
+    begin();
+    long _ = load(spool.directory());
+    assertEquals(Certainty.GAP, ask("get k"), "it was answered last");
+    epoch("one");
+    set("6");
+    epoch("one");
+    set("7");
+    assertEquals(Certainty.GAP, ask("get k"), "the same process");
+    epoch("two");
+    set("8");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** Changes a bit of the frame that holds a text. */
+  private void tear(String text) throws IOException {
+    for (long index : SpoolFiles.list(trace.resolve("spool"))) {
+      var file = SpoolFiles.path(trace.resolve("spool"), index);
+      var bytes = Files.readAllBytes(file);
+      int at = Bytes.of(bytes).latin1().indexOf(text);
+      if (at >= 0) {
+        var torn = bytes.clone();
+        torn[at] ^= 1;
+        Files.write(file, torn);
+      }
+    }
   }
 
   /** What it was answered may be because of what had no room. */

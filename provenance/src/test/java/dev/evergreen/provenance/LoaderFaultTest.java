@@ -7,9 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.storage.PostgresServer;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.ServerSocket;
-import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.SQLException;
@@ -377,6 +378,29 @@ class LoaderFaultTest {
     }
   }
 
+  /** Neither what it says nor what the log does; a URL that no driver takes is repeated by it. */
+  @Test
+  void saysNoPasswordOfItsDatabase() throws Exception {
+    for (var url :
+        List.of(
+            "jdbc:postgresql://127.0.0.1:99999/x?user=u&password=geheim",
+            "jdbc:postgresql://127.0.0.1:1/x?user=u&password=geheim&connectTimeout=1",
+            "jdbc:postgresql://u:geheim@127.0.0.1:99999/x")) {
+      var redactor = Redactor.open(directory, List.of());
+      try (var recording =
+          Recording.open(directory, url, SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
+        while (recording.loading().failures() == 0) {
+          assertFalse(recording.awaitLoaded(Duration.ofMillis(50)));
+        }
+        assertFalse(recording.loading().failure().contains("geheim"), url);
+      }
+      var e = assertThrows(TraceException.class, () -> StoredTrace.open(url, Duration.ZERO));
+      var said = new StringWriter();
+      e.printStackTrace(new PrintWriter(said));
+      assertFalse(said.toString().contains("geheim"), said::toString);
+    }
+  }
+
   /** As one was left that was killed before it had written it. */
   @Test
   void takesAnEmptyIdForNone() throws Exception {
@@ -413,11 +437,153 @@ class LoaderFaultTest {
   /** Who is killed amid a change of the rules leaves the old ones or the new ones. */
   @Test
   void replacesTheRulesAtOnce() throws Exception {
-    var _ = Redactor.open(directory, List.of(Pattern.compile("old")));
+    Redactor.open(directory, List.of(Pattern.compile("old"))).keep(directory);
     var link = Files.createLink(directory.resolve("link"), directory.resolve("rules"));
-    var _ = Redactor.open(directory, List.of(Pattern.compile("new")));
-    assertEquals("old", Files.readString(link));
-    assertEquals("new", Files.readString(directory.resolve("rules")));
+    Redactor.open(directory, List.of(Pattern.compile("new"))).keep(directory);
+    assertEquals("0 old", Files.readString(link).substring(1));
+    assertEquals("0 new", Files.readString(directory.resolve("rules")).substring(1));
+  }
+
+  /** A spool without its loader, in which something waits. */
+  private interface Recorded {
+    void by(TraceStoreConformance.Line line);
+  }
+
+  private void leave(Recorded recorded) throws IOException {
+    try (var spool = Spool.open(directory.resolve("spool"), SpoolSettings.DEFAULT)) {
+      long epoch = spool.epoch("tiny", "here", "");
+      long connection = spool.connect(epoch, TraceStoreConformance.ANNA);
+      long lane = spool.lane(epoch, "lane");
+      recorded.by(new TraceStoreConformance.Line(spool, epoch, connection, lane));
+    }
+  }
+
+  private LoadSession session() throws Exception {
+    var redactor = Redactor.open(directory, List.of());
+    return LoadSession.open(TraceDatabase.of(directory, ""), redactor, "the spool");
+  }
+
+  /** However much waits in the spool: there is memory for what is loaded at a time. */
+  @Test
+  void aTransactionEndsWhenThereIsMuchInIt() throws Exception {
+    int requests = 40;
+    leave(
+        line -> {
+          for (int i = 0; i < requests; i++) {
+            line.exchange("many " + i + "- 20000", "ok");
+          }
+        });
+    try (var session = session();
+        var reader = new SpoolReader(directory.resolve("spool"), session.position())) {
+      int frames = Loader.batch(session, reader, 100_000, () -> false);
+      assertTrue(frames < 2 * requests, frames + " frames");
+    }
+  }
+
+  /** What waits for a reply, or for the end of a transaction, may be very much. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void holdsLittleOfWhatWaits(boolean queued) throws Exception {
+    var value = "v".repeat(1 << 20);
+    int requests = 40;
+    leave(
+        line -> {
+          for (int i = 0; i < requests; i++) {
+            long row = line.send("set a" + i + " " + value);
+            if (queued) {
+              line.spool().reply(row, Frames.bytes("queued"));
+            }
+          }
+        });
+    try (var session = session();
+        var reader = new SpoolReader(directory.resolve("spool"), session.position())) {
+      while (Loader.batch(session, reader, 7, () -> false) > 0) {
+        session.commit(reader.position());
+        assertTrue(session.held() <= Parts.MOST_BYTES, session.held() + " bytes");
+      }
+    }
+    assertEquals(requests, count("select count(*) from op"));
+    assertEquals(queued ? 0 : requests, count("select count(*) from op_cell"));
+    assertEquals(0, count("select count(*) from body where length(content) < 1048576"));
+  }
+
+  /** Those that are not known by heart are read, and if they are very long, none is known. */
+  @ParameterizedTest
+  @ValueSource(ints = {20, 40})
+  void findsThePartsThatAreNotHeld(int count) throws Exception {
+    var value = "v".repeat(1 << 20);
+    leave(
+        line -> {
+          for (int i = 0; i < count; i++) {
+            line.exchange("set a" + i + " " + value, "queued");
+          }
+          line.exchange("commit", "ok");
+        });
+    try (var session = session();
+        var reader = new SpoolReader(directory.resolve("spool"), session.position())) {
+      Loader.loadAll(session, reader, System.nanoTime() + LONG.toNanos());
+    }
+    boolean known = (long) count << 20 < OpRows.MOST_BYTES_OF_PARTS;
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      var commit = trace.last(1).getFirst();
+      assertEquals(known ? count : 0, commit.parts().size());
+      assertEquals(known ? count : 0, count("select count(*) from op_cell"));
+    }
+  }
+
+  /** Of what is too large to be kept the beginning is, and in the midst of a secret it may end. */
+  @Test
+  void hidesWhatIsAtTheEndOfABeginning() throws Exception {
+    var rules = Redactor.open(directory, List.of(Pattern.compile("token-[0-9a-f]{32}")));
+    var before = "set a " + "y".repeat(Payload.HEAD - 20);
+    var value = before + "token-" + "0".repeat(32) + "z".repeat((int) Spool.LARGEST_BODY);
+    try (var recording =
+        Recording.open(directory, "", SpoolSettings.DEFAULT, rules, Retention.ALL)) {
+      long row = TraceStoreConformance.Line.open(recording).exchange(value, "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+        var operation = trace.operation(row).orElseThrow();
+        assertTrue(operation.cut());
+        assertEquals(Payload.HEAD, operation.text().length());
+        assertTrue(operation.text().startsWith(before + "<hidden"), operation.text());
+      }
+    }
+  }
+
+  /** One client's value must not stop what is recorded of all others. */
+  @Test
+  void goesOnWhereARuleOrAKindFailsAtWhatIsToBeHidden() throws Exception {
+    var redactor = Redactor.open(directory, List.of(Pattern.compile("password=(\\w|-)+")));
+    var value = "password=" + "a".repeat(60_000);
+    try (var recording =
+        Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
+      var line = TraceStoreConformance.Line.open(recording);
+      long set = line.exchange("set a " + value, "ok");
+      long get = line.exchange("get a", "unclean");
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(0, recording.loading().failures());
+      try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+        var request = trace.operation(set).orElseThrow().request();
+        assertEquals(redactor.mark(Bytes.of(value)), request.getLast());
+        var reply = trace.operation(get).orElseThrow().reply();
+        assertEquals(redactor.mark(Bytes.of("unclean")), reply);
+      }
+      // Another time it may have room, and then only a part of such a value is hidden.
+      assertEquals(set, count("select seq from gap"));
+    }
+  }
+
+  /** Who loads what the first one leaves hides what that was to hide. */
+  @Test
+  void aRecorderThatIsRefusedLeavesTheRulesOfTheOther() throws Exception {
+    var rules = Redactor.open(directory, List.of(Pattern.compile("secret")));
+    try (var _ = Recording.open(directory, "", SpoolSettings.DEFAULT, rules, Retention.ALL)) {
+      var none = Redactor.open(directory, List.of());
+      assertThrows(
+          IOException.class,
+          () -> Recording.open(directory, "", SpoolSettings.DEFAULT, none, Retention.ALL));
+      assertEquals(rules.id(), Redactor.reopen(directory).id());
+    }
   }
 
   @Test
@@ -425,14 +591,32 @@ class LoaderFaultTest {
     var redactor = Redactor.open(directory, List.of());
     Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL).close();
     Files.delete(directory.resolve("spool/id"));
+    for (int i = 0; i < 3; i++) {
+      var e =
+          assertThrows(
+              IOException.class,
+              () -> Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL));
+      assertTrue(String.valueOf(e.getMessage()).contains("another spool"), e.toString());
+    }
+    assertEquals(0, opened("trace.db"), "each attempt leaves a connection behind");
+  }
+
+  /** The numbers of one spool tell nothing of another one. */
+  @Test
+  void whatAnotherSpoolHoldsIsNotTakenForLoaded() throws Exception {
+    var redactor = Redactor.open(directory, List.of());
     try (var recording =
         Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
-      recording.spool().push(0, 0, ByteBuffer.allocate(1));
-      while (recording.loading().failures() < 3) {
-        assertFalse(recording.awaitLoaded(Duration.ofMillis(50)));
+      var line = TraceStoreConformance.Line.open(recording);
+      for (int i = 0; i < 10; i++) {
+        line.exchange("set a old", "ok");
       }
-      assertTrue(opened("trace.db") <= 1, "each attempt leaves a connection behind");
     }
-    assertEquals(0, count("select count(*) from push"));
+    Files.move(directory.resolve("spool"), directory.resolve("before"));
+    leave(line -> line.exchange("set a new", "ok"));
+    Files.writeString(directory.resolve("spool/id"), "another");
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      assertEquals(StoredTrace.Rest.OF_ANOTHER, trace.awaitLoaded(LONG).rest());
+    }
   }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.storage.PostgresServer;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.sql.DriverManager;
 import java.time.Duration;
 import java.util.HexFormat;
@@ -58,6 +59,65 @@ class PostgresTraceTest extends TraceStoreConformance {
     }
     try (var trace = trace()) {
       assertEquals(2, rows(trace.writers(cell, Long.MAX_VALUE)).size());
+    }
+  }
+
+  /** As of a container, or a machine: it takes itself for the same spool. */
+  @Test
+  void refusesWhatARecorderHasLoadedWhoseDirectoryIsACopy() throws Exception {
+    record().close();
+    var copy = directory.resolve("copy");
+    Files.createDirectories(copy.resolve("spool"));
+    try (var files = Files.list(directory.resolve("spool"))) {
+      for (var file : files.toList()) {
+        Files.copy(file, copy.resolve("spool").resolve(file.getFileName()));
+      }
+    }
+    try (var one = record()) {
+      Line.open(one).exchange("set a 1", "ok");
+      assertTrue(one.awaitLoaded(Duration.ofSeconds(20)));
+      try (var spool = Spool.open(copy.resolve("spool"), settings())) {
+        long epoch = spool.epoch("tiny", "here", "");
+        long lane = spool.lane(epoch, "shared");
+        for (int i = 0; i < 10; i++) {
+          spool.reply(spool.request(0, lane, 0, Frames.bytes("set b 1")), Frames.bytes("ok"));
+        }
+      }
+      var redactor = Redactor.open(copy, List.of());
+      var e =
+          assertThrows(
+              IOException.class,
+              () -> Recording.open(copy, url(), settings(), redactor, Retention.ALL));
+      assertTrue(String.valueOf(e.getMessage()).contains("Another recorder"), e.toString());
+      Line.open(one).exchange("set a 2", "ok");
+      assertTrue(one.awaitLoaded(Duration.ofSeconds(20)));
+    }
+    assertEquals(2, count("select count(*) from op"));
+  }
+
+  /** What one client says would be the last that is ever loaded. */
+  @Test
+  void refusesAnEncodingThatDoesNotHoldAllTexts() throws Exception {
+    try (var connection = DriverManager.getConnection(url());
+        var statement = connection.createStatement()) {
+      for (var encoding : List.of("LATIN1", "SQL_ASCII")) {
+        statement.execute(
+            "create database trace_%1$s encoding '%1$s' template template0 locale 'C'"
+                .formatted(encoding));
+      }
+    }
+    var latin = url().replace("/postgres?", "/trace_latin1?").replaceAll("currentSchema=\\w+&", "");
+    var redactor = Redactor.open(directory, List.of());
+    var e =
+        assertThrows(
+            IOException.class,
+            () -> Recording.open(directory, latin, settings(), redactor, Retention.ALL));
+    assertTrue(String.valueOf(e.getMessage()).contains("LATIN1"), e.toString());
+    var ascii = latin.replace("latin1", "sql_ascii");
+    try (var recording = Recording.open(directory, ascii, settings(), redactor, Retention.ALL)) {
+      Line.open(recording).exchange("\u65e5 a 1", "ok");
+      assertTrue(
+          recording.awaitLoaded(Duration.ofSeconds(20)), () -> recording.loading().failure());
     }
   }
 

@@ -1,11 +1,14 @@
 package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** A trace in an SQLite file. */
@@ -29,6 +32,25 @@ class SqliteTraceTest extends TraceStoreConformance {
         }
       }
     }
+  }
+
+  /** They are in a table until the last one has come, as they are. */
+  @Test
+  void leavesNothingOfPiecesThatWereNotHiddenYet() throws Exception {
+    var secret = "secret-" + "1".repeat(50);
+    try (var recording = record(Retention.ALL, List.of(Pattern.compile("secret-1+")))) {
+      var line = Line.open(recording);
+      var body = line.spool().beginRequest(line.connection(), line.lane(), 0);
+      body.add(Frames.bytes("set a " + secret + " " + "x".repeat(100_000)));
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(60)));
+      assertEquals(2, count("select count(*) from piece"));
+      body.end();
+      line.spool().reply(body.number(), Frames.bytes("ok"));
+    }
+    assertEquals(1, count("select count(*) from op where outcome = 1"));
+    var file = Bytes.of(Files.readAllBytes(directory.resolve("trace.db"))).latin1();
+    assertFalse(file.contains(secret));
+    assertTrue(file.contains("<hidden:"));
   }
 
   /** The burst is over, nothing more comes, and the recorder is killed. */

@@ -4,11 +4,13 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The tests' store: {@code set KEY VALUE}, {@code setnx KEY VALUE}, {@code copy FROM TO}, {@code
- * get KEY}, {@code get KEY KEY}, {@code clear}, and {@code begin}, {@code commit} around sets,
- * which are then answered {@code queued}.
+ * get KEY}, {@code get KEY KEY}, {@code clear}, {@code many KEYS COUNT}, and {@code begin}, {@code
+ * commit} around sets, which are then answered {@code queued}. Rules fail at the reply {@code
+ * unclean}.
  */
 public final class TinyKind implements StoreKind {
 
@@ -62,12 +64,29 @@ public final class TinyKind implements StoreKind {
     return parts;
   }
 
+  /** Fails at a reply that says so. */
+  @Override
+  public Bytes redactReply(Bytes reply, Redactor redactor) {
+    if (reply.equals(Bytes.of("unclean"))) {
+      throw new IllegalStateException("a kind with a fault");
+    }
+    return redactor.clean(reply);
+  }
+
   @Override
   public List<Cell> outside(Bytes evidence) {
     var text = evidence.text();
     return text.startsWith("key ")
         ? List.of(Cell.of("0").child(Bytes.of(text.substring(4))))
         : List.of(Cell.ALL);
+  }
+
+  @Override
+  public Bytes redactEvidence(Bytes evidence, Redactor redactor) {
+    var text = evidence.text();
+    return text.startsWith("key ")
+        ? Bytes.of("key " + redactor.clean(Bytes.of(text.substring(4))))
+        : evidence;
   }
 
   private static List<Touch> write(Operation operation) {
@@ -86,6 +105,10 @@ public final class TinyKind implements StoreKind {
               Touch.replaces(Cell.of("0").child(words.get(2)))
                   .from(Cell.of("0").child(words.get(1))));
       case "clear" -> List.of(Touch.replaces(Cell.of("0")));
+      case "many" ->
+          IntStream.range(0, Integer.parseInt(words.get(2).text()))
+              .mapToObj(i -> Touch.replaces(Cell.of("0").child(Bytes.of(words.get(1).text() + i))))
+              .toList();
       case "fail" -> throw new IllegalStateException("a specification with a fault");
       default -> List.of();
     };

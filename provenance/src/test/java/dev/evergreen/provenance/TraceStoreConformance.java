@@ -198,6 +198,8 @@ abstract class TraceStoreConformance {
     var writing =
         assertThrows(TraceException.class, () -> TraceDatabase.of(directory, url).writer());
     assertEquals(reading.getMessage(), writing.getMessage());
+    var recording = assertThrows(IOException.class, this::record);
+    assertEquals(reading.getMessage(), recording.getMessage());
   }
 
   @Test
@@ -289,6 +291,21 @@ abstract class TraceStoreConformance {
         assertEquals(
             count("select replied_seq from op where seq = " + replied.get(i)),
             count("select replied_seq from op where seq = " + silent.get(i)));
+      }
+    }
+  }
+
+  /** Without its spool nobody knows what is recorded and not loaded: it may be the last write. */
+  @Test
+  void saysWhetherItKnowsThatAllIsLoaded() throws Exception {
+    try (var recording = record()) {
+      Line.open(recording).exchange("set a 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var known = StoredTrace.open(directory, url, Duration.ZERO);
+          var trace = trace()) {
+        assertEquals(StoredTrace.Rest.NONE, known.awaitLoaded(LONG).rest());
+        var expected = url.isEmpty() ? StoredTrace.Rest.NONE : StoredTrace.Rest.NOT_KNOWN;
+        assertEquals(expected, trace.awaitLoaded(LONG).rest());
       }
     }
   }
@@ -700,7 +717,7 @@ abstract class TraceStoreConformance {
     long last;
     // A recorder's spool without its loader is what a kill leaves.
     try (var spool = Spool.open(directory.resolve("spool"), settings())) {
-      Redactor.open(directory, List.of(Pattern.compile("secret-\\d+")));
+      Redactor.open(directory, List.of(Pattern.compile("secret-\\d+"))).keep(directory);
       var epoch = spool.epoch("tiny", "here", "content: empty");
       var line = new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
       line.exchange("set a secret-1", "ok");
@@ -751,6 +768,21 @@ abstract class TraceStoreConformance {
     try (var _ = session("one")) {
       var e = assertThrows(TraceException.class, () -> session("other").close());
       assertTrue(String.valueOf(e.getMessage()).contains("another spool"), e.toString());
+    }
+  }
+
+  /** Else each would skip what the other one has loaded in its place. */
+  @Test
+  void noticesThatSomebodyElseLoadsFromACopy() throws Exception {
+    try (var recording = record()) {
+      Line.open(recording).exchange("set a 1", "ok");
+    }
+    try (var one = session();
+        var other = session()) {
+      var place = one.position().place();
+      var next = new SpoolReader.Position(one.position().segment(), place + 1);
+      one.commit(next);
+      assertThrows(TraceException.class, () -> other.commit(next));
     }
   }
 
@@ -1103,6 +1135,32 @@ abstract class TraceStoreConformance {
         assertFalse(Bytes.of(found.getBytes(2)).text().contains("secret"));
       }
     }
+  }
+
+  /** Else somebody else's write would be of another key than those that are on record. */
+  @Test
+  void hidesTheSameOfSignsAndOfWhatClientsAreCalled() throws Exception {
+    var rules = List.of(Pattern.compile("secret-\\d+"));
+    try (var recording = record(Retention.ALL, rules)) {
+      var line = Line.open(recording);
+      line.exchange("set secret-1 a", "ok");
+      line.spool().outside(line.epoch(), Frames.bytes("key secret-1"));
+      line.spool().change(line.connection(), new Client("", "of secret-2", "secret-3", ""));
+      line.spool().connect(line.epoch(), new Client("secret-4", "", "", ""));
+      line.spool().lane(line.epoch(), "for secret-5");
+      assertTrue(recording.awaitLoaded(LONG));
+      var hidden = recording.redactor().mark(Bytes.of("secret-1"));
+      try (var trace = trace()) {
+        var key = Cell.of("0").child(hidden);
+        assertEquals(
+            Trace.Break.Kind.OUTSIDE, trace.lastBreak(key, Long.MAX_VALUE).orElseThrow().kind());
+      }
+    }
+    var names = "where name || user_name || address like '%secret%'";
+    assertEquals(0, count("select count(*) from connection " + names));
+    names = "where name || user_name like '%secret%'";
+    assertEquals(0, count("select count(*) from connection_change " + names));
+    assertEquals(0, count("select count(*) from lane where description like '%secret%'"));
   }
 
   /** The same value may have another mark then, and another value the same. */

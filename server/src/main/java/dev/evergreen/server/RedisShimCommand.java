@@ -251,8 +251,9 @@ final class RedisShimCommand implements Callable<Integer> {
         "--metrics must be a port");
     check(
         !trace.startsWith("jdbc:") || trace.startsWith(POSTGRESQL),
-        "--trace must be a directory or the URL of a PostgreSQL (%s...), but is %s"
-            .formatted(POSTGRESQL, trace));
+        // The rest of it may hold a password.
+        "--trace must be a directory or the URL of a PostgreSQL (%s...), but is %s..."
+            .formatted(POSTGRESQL, trace.replaceAll("(?s)^(jdbc:[^:/?]*:?).*", "$1")));
     var redactions = redactions();
     try (var recording = noRecord ? null : record(redactions);
         var shim = RedisShim.start(settings(from, to, recording));

@@ -74,12 +74,17 @@ abstract class TraceOptions implements Callable<Integer> {
   /** Waits for what was recorded until now, and says so if it is not all there. */
   final void awaitLoaded(StoredTrace trace) {
     var loaded = trace.awaitLoaded(PATIENCE);
-    if (!loaded.whole()) {
+    var rest =
+        switch (loaded.rest()) {
+          case NONE -> "";
+          case NOT_LOADED -> "what came later is not loaded yet";
+          case NOT_KNOWN -> "whether something came later is not known without --spool";
+          case OF_ANOTHER -> "the spool is not that of this trace, and what is there not loaded";
+        };
+    if (!rest.isEmpty()) {
       spec.commandLine()
           .getErr()
-          .println(
-              "As of %s, row %d: what came later is not loaded yet."
-                  .formatted(loaded.at(), loaded.row()));
+          .println("As of %s, row %d: %s.".formatted(loaded.at(), loaded.row(), rest));
     }
   }
 

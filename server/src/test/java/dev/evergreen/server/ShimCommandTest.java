@@ -210,11 +210,13 @@ final class ShimCommandTest {
     assertTrue(why("GET", "cart").contains("\"certainty\":\"certain\""));
   }
 
-  /** Here as it is that of another spool; one that is full, or has gone, does the same. */
+  /** Here as it is none; one that is full, or has gone, does the same. */
   @Test
   void aDatabaseThatTakesNothingShowsInTheMetrics() throws Exception {
     shim.destroyForcibly().waitFor();
-    Files.writeString(folder.resolve("trace/spool/id"), "another");
+    Files.deleteIfExists(folder.resolve("trace/trace.db-wal"));
+    Files.deleteIfExists(folder.resolve("trace/trace.db-shm"));
+    Files.writeString(folder.resolve("trace/trace.db"), "no database".repeat(1_000));
     startShim(redis.address(), "--metrics", "0");
     var url = URI.create(told("metrics at ")).toURL();
     var metrics = "";

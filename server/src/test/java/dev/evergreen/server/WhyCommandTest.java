@@ -260,6 +260,16 @@ class WhyCommandTest {
   }
 
   @Test
+  void repeatsNoPassword() {
+    var url = "jdbc:postgres://127.0.0.1/db?user=u&password=geheim";
+    var out = new StringWriter();
+    var line = Main.commandLine().setErr(new PrintWriter(out));
+    assertEquals(2, line.execute("shim", "redis", "--trace", url));
+    assertTrue(out.toString().contains("but is jdbc:postgres:..."), out.toString());
+    assertFalse(out.toString().contains("geheim"), out.toString());
+  }
+
+  @Test
   void saysWhatIsWrong() {
     assertTrue(run(1, "why", "s3", "GET", "a").contains("of the kind of store redis, not s3"));
     assertTrue(run(1, "why", "redis", "--row", "999").contains("no row 999"));

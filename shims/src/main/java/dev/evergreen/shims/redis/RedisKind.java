@@ -298,6 +298,18 @@ public final class RedisKind implements StoreKind {
     return clean.equals(reply) ? reply : clean;
   }
 
+  /** The key is cleaned as in a request; its sign, and that there is none, stay. */
+  @Override
+  public Bytes redactEvidence(Bytes evidence, Redactor redactor) {
+    if (evidence.length() == 0) {
+      return evidence;
+    }
+    var clean = new ByteArrayOutputStream();
+    clean.write(evidence.at(0));
+    clean.writeBytes(redactor.clean(evidence.slice(1, evidence.length())).toArray());
+    return Bytes.of(clean.toByteArray());
+  }
+
   /** The number of a line; -1 if there is none. */
   private static int length(Bytes line) {
     var digits = line.text().strip();

@@ -144,6 +144,17 @@ class RedisKindTest {
         reply == null ? null : Bytes.of(reply));
   }
 
+  /** Else it would tell of another key than the operations, and in clear. */
+  @Test
+  void hidesOfASignWhatIsHiddenOfTheKey(@TempDir Path directory) throws IOException {
+    var redactor = Redactor.open(directory, List.of(Pattern.compile("^k?user:[a-z]+$")));
+    var hidden = redactor.mark(Bytes.of("user:ann"));
+    var sign = kind.redactEvidence(Bytes.of("kuser:ann"), redactor);
+    assertEquals(Bytes.of("k" + hidden), sign);
+    assertEquals(Bytes.EMPTY, kind.redactEvidence(Bytes.EMPTY, redactor));
+    assertEquals(hidden, kind.outside(sign).getFirst().path().getLast());
+  }
+
   @Test
   void keepsTheFormOfRepliesFromWhichSomethingIsHidden(@TempDir Path directory) throws IOException {
     var redactor = Redactor.open(directory, List.of(Pattern.compile("secret")));
