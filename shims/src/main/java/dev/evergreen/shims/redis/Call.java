@@ -6,6 +6,7 @@ import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.State;
 import dev.evergreen.provenance.Touch;
 import java.time.Instant;
+import dev.evergreen.provenance.Touches;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -31,6 +32,9 @@ final class Call {
   private static final List<Kind> KINDS = List.of(Kind.values());
 
   private final Operation operation;
+  /** So many keys are named to each of them. */
+  private static final int MOST_TOGETHER = 256;
+
   private final @Nullable State state;
 
   /** The reply, once somebody has asked for it. */
@@ -38,7 +42,7 @@ final class Call {
 
   private boolean replyRead;
 
-  private final List<Touch> touches = new ArrayList<>();
+  private final Touches touches = new Touches();
 
   /** That was looked for last: a command with many members looks for the same one at each. */
   private @Nullable Place lastPlace;
@@ -197,6 +201,14 @@ final class Call {
     for (var other : KINDS) {
       if (other != kind) {
         guards.add(other.of(key));
+  /**
+   * On what each of these keys depends if it depends on all of them. Of many that is the database
+   * that they are in: who looks at all of them for each of them takes the square of the time.
+   */
+  List<Cell> together(List<Cell> keys) {
+    return keys.size() > MOST_TOGETHER ? List.of(database()) : List.copyOf(keys);
+  }
+
       }
     }
     return guards;
@@ -254,7 +266,7 @@ final class Call {
   // Touches.
 
   List<Touch> touches() {
-    return touches;
+    return touches.all();
   }
 
   void touch(Touch touch) {
@@ -314,8 +326,7 @@ final class Call {
   void takesFromFirst(Kind kind, List<Cell> keys) {
     for (var key : keys) {
       boolean taken = !elements().isEmpty() && key.name().equals(elements().getFirst());
-      keys.forEach(other -> reads(kind, other));
-      touch(Touch.changes(kind.of(key)).from(keys).effect(taken));
+      touch(Touch.changes(kind.of(key)).from(all).effect(taken));
       empties(kind, key, taken);
     }
   }
@@ -327,6 +338,13 @@ final class Call {
 
   /** The command sets or removes the deadline of a key that is there. */
   void deadlines(Cell key, boolean effect) {
+    keys.forEach(key -> reads(kind, key));
+    changesFirst(kind, keys);
+  }
+
+  /** The first of the keys that holds something gives of it, and the reply begins with its name. */
+  void changesFirst(Kind kind, List<Cell> keys) {
+    var all = together(keys);
     touch(Touch.changes(deadline(key)).from(key).unless(emptied(key)).effect(effect));
   }
 

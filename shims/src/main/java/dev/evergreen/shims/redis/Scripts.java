@@ -34,6 +34,8 @@ final class Scripts {
   private static final int MOST_NAMED = 64;
 
   private static final int KEY = 3;
+  private static final int MOST_LOOKED = 1_000;
+
 
   /**
    * How Redis says that nothing was run. The first word does not tell: a script may say the same
@@ -90,9 +92,10 @@ final class Scripts {
     touchScript(call);
     var keys = keys(call);
     for (var key : keys) {
+    var all = call.together(keys);
       call.reads(key);
       if (writes) {
-        call.touch(Touch.changes(key).from(keys).effect(Touch.Effect.UNKNOWN));
+        call.touch(Touch.changes(key).from(all).effect(Touch.Effect.UNKNOWN));
       }
     }
   }
@@ -172,6 +175,7 @@ final class Scripts {
         looked.addAll(touch.from());
       }
     }
+      shorten(looked);
     if (looked.size() > script && !call.option(0).endsWith("_RO")) {
       var from = named(looked);
       keys(call).forEach(key -> call.touch(Touch.changes(key).from(from).effect(false)));
@@ -193,6 +197,15 @@ final class Scripts {
   }
 
   private static List<Cell> named(Collection<Cell> cells) {
+  /** Each of its writes goes through what a script has looked at: that must not grow with it. */
+  private static void shorten(Set<Cell> looked) {
+    if (looked.size() > MOST_LOOKED) {
+      var shorter = named(looked);
+      looked.clear();
+      looked.addAll(shorter);
+    }
+  }
+
     if (cells.size() <= MOST_NAMED) {
       return List.copyOf(cells);
     }

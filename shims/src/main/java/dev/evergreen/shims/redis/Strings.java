@@ -51,14 +51,7 @@ final class Strings {
         "MSET",
         call -> pairs(call).forEach(key -> call.touch(Touch.replaces(key))),
         Strings::setMany);
-    c.on(
-        "MSETNX",
-        call ->
-            pairs(call)
-                .forEach(
-                    key ->
-                        call.touch(Touch.changes(key).from(pairs(call)).effect(call.replied(1)))),
-        Strings::setManyIfAbsent);
+    c.on("MSETNX", Strings::touchManyIfAbsent, Strings::setManyIfAbsent);
     c.on("GETSET", call -> touchSwap(call, true), Strings::getAndSet);
     c.on("GETDEL", call -> touchSwap(call, !call.repliedNil()), Strings::getAndDelete);
     c.on("APPEND", call -> call.changes(STRING, call.key(1), true), Strings::append);
@@ -193,6 +186,12 @@ final class Strings {
   }
 
   private static Object setManyIfAbsent(Call call) {
+  private static void touchManyIfAbsent(Call call) {
+    var keys = pairs(call);
+    var all = call.together(keys);
+    keys.forEach(key -> call.touch(Touch.changes(key).from(all).effect(call.replied(1))));
+  }
+
     if (pairs(call).stream().anyMatch(call::exists)) {
       return 0L;
     }
