@@ -81,7 +81,7 @@ final class ServerWatch {
     try {
       introduce(made);
       connection = made;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       made.close();
       throw e;
     }
@@ -271,20 +271,19 @@ final class ServerWatch {
 
   /** Watches until the shim ends. */
   void run() {
-    while (!shim.isClosed()) {
+    while (!shim.isClosed() && !Thread.currentThread().isInterrupted()) {
       try {
         awaitEnd();
         begin();
-      } catch (IllegalStateException e) {
-        if (!shim.isClosed()) {
-          throw e;
-        }
       } catch (IOException | UncheckedIOException e) {
-        isUnknown(true);
         LOG.log(Level.DEBUG, "the store is not there", e);
-        if (!pause()) {
-          return;
-        }
+        isUnknown(true);
+        pause(PAUSE);
+      } catch (RuntimeException | Error e) {
+        // Who does not watch would let others be taken for the store that is on record.
+        LOG.log(Watch.level(shim), "the shim could not look at the store", e);
+        isUnknown(true);
+        pause(Watch.AFTER_FAULT);
       }
     }
   }
@@ -317,13 +316,11 @@ final class ServerWatch {
     }
   }
 
-  private boolean pause() {
+  private void pause(Duration time) {
     try {
-      shim.fibers.sleep(PAUSE);
-      return true;
+      shim.fibers.sleep(time);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return false;
     }
   }
 }
