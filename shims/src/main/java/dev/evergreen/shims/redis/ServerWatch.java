@@ -105,9 +105,11 @@ final class ServerWatch {
         List.of(
             Identity.request("INFO", "server"),
             Identity.request("INFO", "replication"),
+            Identity.request("CONFIG", "GET", "busy-reply-threshold"),
+            // Before what it has: when that is said, all that it keeps is there.
+            Identity.request("INFO", "persistence"),
             Identity.request("INFO", "keyspace"),
-            Identity.request("INFO", "memory"),
-            Identity.request("CONFIG", "GET", "busy-reply-threshold")));
+            Identity.request("INFO", "memory")));
     var replies = Exchange.ask(made, requests);
     if (!password.isEmpty() && replies.removeFirst().isError()) {
       throw new IOException("Redis does not take the user and password that the shim was given");
@@ -124,11 +126,13 @@ final class ServerWatch {
           "Redis at %s is in cluster mode: it would send clients past the shim, to other nodes"
               .formatted(upstream.address()));
     }
-    readThreshold(replies.get(4).text());
+    readThreshold(replies.get(2).text());
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
-    if (first && "master".equals(field(replication, "role"))) {
-      found.addAll(nothing(replies.get(2), replies.get(3).text()));
+    if (first
+        && "master".equals(field(replication, "role"))
+        && hasLoaded(replies.get(3).text())) {
+      found.addAll(nothing(replies.get(4), replies.get(5).text()));
     }
     first = false;
     lock.lock();
@@ -235,6 +239,12 @@ final class ServerWatch {
 
   private static final List<String> OF_NOTHING =
       List.of(StoreKind.EMPTY, RedisKind.NO_SCRIPTS, RedisKind.NO_FUNCTIONS);
+
+  /** Whether it says that there is nothing more to come of what it has kept in files. */
+  private static boolean hasLoaded(String persistence) {
+    return field(persistence, "loading").equals("0")
+        && !field(persistence, "async_loading").equals("1");
+  }
 
   /** Of what it says that it has nothing, if it takes nothing from another. */
   private static List<String> nothing(Exchange.Reply keyspace, String memory) {
