@@ -24,6 +24,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Writes that do not pass the shim. */
 @Timeout(60)
@@ -41,31 +43,48 @@ class OutsideTest {
     void with(Shimmed shimmed, Talk client, Recording recording) throws IOException;
   }
 
-  private void recorded(Doing doing) throws IOException {
+  private void recorded(Doing doing, String... options) throws IOException {
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withDurability(Durability.NONE);
     try (var made =
             Recording.open(
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
-        var shimmed = Shimmed.start(with -> with.withSpool(made.spool()).withOutside(true));
+        var shimmed = Shimmed.start(
+                with -> with.withSpool(made.spool()).withOutside(true), options);
         var client = shimmed.client()) {
       doing.with(shimmed, client, made);
     }
   }
 
   private Answer ask(Recording recording, String question) {
+    return ask(recording, "0", question);
+  }
+
+  private Answer ask(Recording recording, String database, String question) {
     assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       var now = Instant.now();
       var last = trace.from(1, 10_000).getLast();
       var asked =
           new Operation(
-              Long.MAX_VALUE, last.epoch(), -1, -1, "0", now, now, Oracle.words(question), null);
+              Long.MAX_VALUE,
+              last.epoch(),
+              -1,
+              -1,
+              database,
+              now,
+              now,
+              Oracle.words(question),
+              null);
       return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
     }
   }
 
   private void awaitOutside(Recording recording, String question) {
-    while (ask(recording, question).certainty() != Certainty.OUTSIDE) {
+    awaitOutside(recording, "0", question);
+  }
+
+  private void awaitOutside(Recording recording, String database, String question) {
+    while (ask(recording, database, question).certainty() != Certainty.OUTSIDE) {
       Thread.onSpinWait();
     }
   }
@@ -133,5 +152,41 @@ class OutsideTest {
           shimmed.redis.ask("SET", "last", "1");
           awaitOutside(made, "GET last");
         });
+  }
+
+  /** Nobody knows which key it was, so it may have been any. */
+  @Test
+  void aKeyThatIsTooLongToBeKeptEndsNothing() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          shimmed.redis.ask("SET", "k".repeat(300_000), "1");
+          awaitOutside(made, "GET other");
+          client.ask("FLUSHALL");
+          assertEquals(Certainty.CERTAIN, ask(made, "GET other").certainty(), "replaced since");
+          shimmed.redis.ask("SET", "other", "2");
+          awaitOutside(made, "GET other");
+          assertEquals(Certainty.CERTAIN, ask(made, "GET another").certainty(), "it has its name");
+        });
+  }
+
+  @ParameterizedTest
+  @CsvSource({"64, 63", "65, 64", "200, 199", "1500, 1499"})
+  void aWriteFromOutsideIsNoticedInEachDatabase(String databases, String database)
+      throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          assertEquals("+OK\r\n", client.ask("SELECT", database));
+          client.ask("SET", "b", "1");
+          assertEquals(Certainty.CERTAIN, ask(made, database, "GET a").certainty());
+          try (var other = Talk.to(shimmed.redis.port)) {
+            other.ask("SELECT", database);
+            other.ask("SET", "a", "2");
+          }
+          awaitOutside(made, database, "GET a");
+        },
+        "--databases",
+        databases);
   }
 }
