@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
+import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
@@ -188,5 +189,65 @@ class OutsideTest {
         },
         "--databases",
         databases);
+  }
+
+  /** Redis tells of both in the same way. */
+  @Test
+  void whatIsDeletedFromOutsideIsNotTakenForWhatHasExpiredBefore() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          client.ask("SET", "k", "one");
+          // Behind it, and so the shim has been told of the key when it is told of this one.
+          shimmed.redis.ask("SET", "told", "1");
+          awaitOutside(made, "GET told");
+          // Then no request explains the key any more.
+          client.ask("SET", nameInPlaceOf("k"), "1");
+          client.ask("SET", "brief", "1", "PX", "1");
+          while (!client.ask("GET", "brief").equals("$-1\r\n")) {
+            Thread.onSpinWait();
+          }
+          assertEquals(Certainty.CERTAIN, ask(made, "GET k").certainty());
+          shimmed.redis.ask("DEL", "k");
+          awaitOutside(made, "GET k");
+          assertTrue(ask(made, "GET brief").certainty() != Certainty.OUTSIDE);
+        });
+  }
+
+  @Test
+  void whatExpiresLongAfterItsRequestIsNotFromOutside() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          for (int i = 0; i < 20; i++) {
+            client.ask("SET", "k" + i, "1", "PX", "" + (1_000 + 50 * i));
+          }
+          shimmed.redis.ask("SET", "told", "1");
+          awaitOutside(made, "GET told");
+          for (int i = 0; i < 20; i++) {
+            client.ask("SET", nameInPlaceOf("k" + i), "1");
+          }
+          for (int i = 0; i < 20; i++) {
+            while (!client.ask("GET", "k" + i).equals("$-1\r\n")) {
+              Thread.onSpinWait();
+            }
+          }
+          shimmed.redis.ask("SET", "last", "1");
+          awaitOutside(made, "GET last");
+          for (int i = 0; i < 20; i++) {
+            var answer = ask(made, "GET k" + i);
+            assertTrue(answer.certainty() != Certainty.OUTSIDE, answer::toString);
+          }
+        });
+  }
+
+  /** Another word: when it passes, the watch forgets that this one has. */
+  private static String nameInPlaceOf(String word) {
+    return IntStream.iterate(0, i -> i + 1)
+        .mapToObj(i -> word + "-" + i)
+        .filter(
+            other -> OutsideWatch.slot(Bytes.of(other)) == OutsideWatch.slot(Bytes.of(word)))
+        .findFirst()
+        .orElseThrow();
   }
 }
