@@ -70,7 +70,7 @@ public interface Specification {
      * tables.
      */
     DEFAULT,
-    /** What it does is hidden in a program that the store ran. */
+    /** What it does is hidden: in a program that the store ran, or as its own words are. */
     OPAQUE,
     /**
      * Nothing: its reply is no function of recorded requests, or the specification has not heard of
