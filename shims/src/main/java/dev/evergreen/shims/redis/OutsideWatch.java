@@ -193,15 +193,16 @@ final class OutsideWatch extends Watch {
     var request = new Operation(0, 0, 0, 0, "", now, now, texts, null);
     try {
       var deadline = Expiry.deadline(new Call(request, null));
-      return deadline != null
-          && deadline.earliest() < now.plusNanos(EXPLAINS_NANOS).toEpochMilli();
+      return deadline != null && deadline.earliest() < now.plusNanos(EXPLAINS_NANOS).toEpochMilli();
     } catch (RuntimeException refused) {
       // What Redis says to it is its business: it is passed on.
       return false;
     }
   }
 
-  /** A word has just passed; the lowest bit of its time tells whether what it names soon expires. */
+  /**
+   * A word has just passed; the lowest bit of its time tells whether what it names soon expires.
+   */
   private void note(Bytes word, boolean soon) {
     long hash = hash(word);
     int slot = slot(hash);
@@ -342,8 +343,7 @@ final class OutsideWatch extends Watch {
       long went = wentByThemselves(connection, databases);
       // Behind what was looked for, as that may have expired only then.
       var stats = Stats.of(told(connection, List.of(STATS)));
-      if (stats.evicted > earlier.since.evicted
-          || went > stats.expired - earlier.since.expired) {
+      if (stats.evicted > earlier.since.evicted || went > stats.expired - earlier.since.expired) {
         gone.forEach(this::outside);
       }
     }

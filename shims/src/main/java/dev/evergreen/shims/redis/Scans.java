@@ -61,7 +61,10 @@ final class Scans {
             (key, entry) -> {
               boolean fits =
                   type < 0
-                      || ((Entry) entry).kind().type().equalsIgnoreCase(call.plain(type + 1).text());
+                      || ((Entry) entry)
+                          .kind()
+                          .type()
+                          .equalsIgnoreCase(call.plain(type + 1).text());
               if (fits && matches(call, 2, key.name())) {
                 found.add(key.name());
               }

@@ -129,9 +129,7 @@ final class ServerWatch {
     readThreshold(replies.get(2).text());
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
-    if (first
-        && "master".equals(field(replication, "role"))
-        && hasLoaded(replies.get(3).text())) {
+    if (first && "master".equals(field(replication, "role")) && hasLoaded(replies.get(3).text())) {
       found.addAll(nothing(replies.get(4), replies.get(5).text()));
     }
     first = false;

@@ -12,7 +12,9 @@ import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Function;
 
-/** What looks like a Redis to those who ask it little: it says to each command what a test wants. */
+/**
+ * What looks like a Redis to those who ask it little: it says to each command what a test wants.
+ */
 final class FakeStore implements AutoCloseable {
   private final ServerSocket server = new ServerSocket(0, 16, InetAddress.getLoopbackAddress());
   private final ConcurrentLinkedQueue<Socket> sockets = new ConcurrentLinkedQueue<>();

@@ -197,7 +197,9 @@ class HiddenValuesTest {
     for (var text : List.of(mark, "a" + mark, mark + "a", "<hidden:" + mark, "<<" + mark + ">>")) {
       assertTrue(Redactor.isMarked(Bytes.of(text)), text);
     }
-    for (var text : List.of("", "<hidden>", mark.substring(1), "<hidden:0123>", "hidden:" + mark.substring(8))) {
+    for (var text :
+        List.of(
+            "", "<hidden>", mark.substring(1), "<hidden:0123>", "hidden:" + mark.substring(8))) {
       assertFalse(Redactor.isMarked(Bytes.of(text)), text);
     }
   }

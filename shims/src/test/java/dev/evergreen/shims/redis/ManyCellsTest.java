@@ -99,8 +99,7 @@ class ManyCellsTest {
     assertTrue(cells(touches) < 2_000, () -> cells(touches) + " cells");
     assertTrue(steps(touches) < 10_000, () -> steps(touches) + " steps");
     assertTrue(
-        touches.stream().allMatch(touch -> covers(touch.from(), key(999))),
-        "each depends on all");
+        touches.stream().allMatch(touch -> covers(touch.from(), key(999))), "each depends on all");
   }
 
   private static Cell key(int number) {
@@ -121,7 +120,8 @@ class ManyCellsTest {
         "but a command that reads has written nothing");
     assertEquals(
         List.of(Touch.changes(Cell.ALL).effect(Effect.NO)),
-        kind.touches(operation("-WRONGTYPE of another kind\r\n", words("MSET", pairs(210_000), ""))),
+        kind.touches(
+            operation("-WRONGTYPE of another kind\r\n", words("MSET", pairs(210_000), ""))),
         "nor has one that was refused");
   }
 
@@ -131,8 +131,7 @@ class ManyCellsTest {
     var few = operation("*2\r\n", Stream.of("EXEC")).with(Collections.nCopies(2, part));
     assertEquals(60_000, kind.touches(few).size());
     var many = operation("*8\r\n", Stream.of("EXEC")).with(Collections.nCopies(8, part));
-    assertEquals(
-        List.of(Touch.changes(Cell.ALL).effect(Effect.UNKNOWN)), kind.touches(many));
+    assertEquals(List.of(Touch.changes(Cell.ALL).effect(Effect.UNKNOWN)), kind.touches(many));
   }
 
   /** Of what it has read before only the keys are kept, and at last only that there were many. */
@@ -145,7 +144,10 @@ class ManyCellsTest {
             .toList();
     var reply = Effects.with(Bytes.of(Effects.list(commands)), Bytes.of(":1\r\n")).latin1();
     var touches = kind.touches(operation(reply, Stream.of("EVAL", "s", "0")));
-    var writes = touches.stream().filter(touch -> key(5_999).contains(touch.cell()) && touch.writes()).toList();
+    var writes =
+        touches.stream()
+            .filter(touch -> key(5_999).contains(touch.cell()) && touch.writes())
+            .toList();
     assertEquals(1, writes.size());
     assertTrue(covers(writes.getFirst().from(), key(0)));
     assertTrue(steps(touches) < 6_000 * CELLS_OF_A_KEY, () -> steps(touches) + " steps");

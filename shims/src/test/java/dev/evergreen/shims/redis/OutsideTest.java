@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -49,8 +50,8 @@ class OutsideTest {
     try (var made =
             Recording.open(
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
-        var shimmed = Shimmed.start(
-                with -> with.withSpool(made.spool()).withOutside(true), options);
+        var shimmed =
+            Shimmed.start(with -> with.withSpool(made.spool()).withOutside(true), options);
         var client = shimmed.client()) {
       doing.with(shimmed, client, made);
     }
@@ -86,7 +87,7 @@ class OutsideTest {
 
   private void awaitOutside(Recording recording, String database, String question) {
     while (ask(recording, database, question).certainty() != Certainty.OUTSIDE) {
-      Thread.onSpinWait();
+      assertFalse(Thread.currentThread().isInterrupted(), () -> "not noticed: " + question);
     }
   }
 
@@ -245,8 +246,7 @@ class OutsideTest {
   private static String nameInPlaceOf(String word) {
     return IntStream.iterate(0, i -> i + 1)
         .mapToObj(i -> word + "-" + i)
-        .filter(
-            other -> OutsideWatch.slot(Bytes.of(other)) == OutsideWatch.slot(Bytes.of(word)))
+        .filter(other -> OutsideWatch.slot(Bytes.of(other)) == OutsideWatch.slot(Bytes.of(word)))
         .findFirst()
         .orElseThrow();
   }

@@ -81,7 +81,9 @@ class ServerWatchTest {
         Certainty.BEFORE_RECORDING,
         certainty(
             request ->
-                request.equals("INFO PERSISTENCE") ? "loading:1\r\nasync_loading:0\r\n" : said(request)));
+                request.equals("INFO PERSISTENCE")
+                    ? "loading:1\r\nasync_loading:0\r\n"
+                    : said(request)));
   }
 
   /** What it has was asked before that, or behind it: only the second tells anything. */
