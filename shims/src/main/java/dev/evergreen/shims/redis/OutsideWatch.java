@@ -206,7 +206,7 @@ final class OutsideWatch extends Watch {
   private void note(Bytes word, boolean soon) {
     long hash = hash(word);
     int slot = slot(hash);
-    passed.set(slot + 1, System.nanoTime() & ~1L | (soon ? 1 : 0));
+    passed.set(slot + 1, (System.nanoTime() & ~1L) | (soon ? 1 : 0));
     passed.set(slot, hash);
   }
 
@@ -369,7 +369,7 @@ final class OutsideWatch extends Watch {
 
   /** How many keys have expired since the count before the last, if nobody has removed any. */
   private long wentByThemselves(Connection connection, List<String> databases) throws IOException {
-    long went = earlier.gone.size() + latest.gone.size();
+    long went = (long) earlier.gone.size() + latest.gone.size();
     var brief = new HashSet<>(earlier.brief);
     brief.addAll(latest.brief);
     brief.removeIf(key -> !expiresSoon(key));

@@ -115,8 +115,8 @@ class ServerWatchTest {
   @Test
   void goesOnWatchingWhateverFails() throws Exception {
     var asked = new CountDownLatch(4);
-    try (var recording = record();
-        var store =
+    var recording = record();
+    try (var store =
             new FakeStore(
                 request -> {
                   if (request.equals("INFO SERVER")) {
