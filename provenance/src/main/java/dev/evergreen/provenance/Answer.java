@@ -37,7 +37,7 @@ public record Answer(
     BEFORE_RECORDING,
     /** Somebody wrote who does not pass the shim. */
     OUTSIDE,
-    /** A program that the store ran may have had a part in it. */
+    /** A program that the store ran may have had a part in it, or a value that is hidden. */
     OPAQUE,
     /** Operations that had a part in it may be missing from the record. */
     GAP,

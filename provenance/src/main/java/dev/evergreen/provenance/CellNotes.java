@@ -191,7 +191,7 @@ final class CellNotes {
     var kind = rows.kind(operation.epoch());
     try {
       return kind.touches(operation);
-    } catch (RuntimeException | StackOverflowError e) {
+    } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
       var store = kind.specification().store();
       if (complained.add(store)) {
         LOG.log(
@@ -200,7 +200,7 @@ final class CellNotes {
                 .formatted(store),
             e);
       }
-      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
+      return List.of(Touches.anything());
     }
   }
 

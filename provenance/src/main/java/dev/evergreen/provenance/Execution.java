@@ -24,6 +24,8 @@ final class Execution {
   /** Of operations, whether all that they write is what their requests say. */
   private final IdentityHashMap<Operation, Boolean> given = new IdentityHashMap<>();
 
+  private boolean hidden;
+
   /**
    * Executions for one question.
    *
@@ -45,6 +47,11 @@ final class Execution {
     return trace;
   }
 
+  /** Whether the model could not tell so far what something does, as a value is hidden. */
+  boolean metHidden() {
+    return hidden;
+  }
+
   /** Carries out an element. */
   void run(Element element, State state) {
     switch (element) {
@@ -61,6 +68,7 @@ final class Execution {
       try {
         return Optional.of(model.run(operation, state));
       } catch (RuntimeException unknown) {
+        hidden |= unknown instanceof HiddenException;
         // Either the state is not known, or the model cannot tell what so odd a request does.
         if (unknown instanceof State.UnknownException && replaces(operation, state)) {
           return Optional.empty();

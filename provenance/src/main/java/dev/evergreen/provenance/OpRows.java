@@ -91,8 +91,8 @@ final class OpRows implements AutoCloseable {
       throw new TraceException("The trace cannot be read", e);
     } catch (TraceException e) {
       throw e;
-    } catch (RuntimeException | StackOverflowError e) {
-      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
+    } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
+      return List.of(Touches.anything());
     }
   }
 

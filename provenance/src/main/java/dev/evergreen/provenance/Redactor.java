@@ -29,6 +29,7 @@ public final class Redactor {
   private static final String ALGORITHM = "HmacSHA256";
   private static final int KEY_BYTES = 32;
   private static final int MARK_BYTES = 8;
+  private static final String MARK = "<hidden:";
   private static final String RULES = "rules";
 
   /** A rule may look at characters so often for each that there is, and so often at all. */
@@ -138,7 +139,7 @@ public final class Redactor {
 
   /** What is stored instead of a secret. */
   public Bytes mark(Bytes secret) {
-    return Bytes.of("<hidden:" + hash(secret) + ">");
+    return Bytes.of(MARK + hash(secret) + ">");
   }
 
   /** Which key and which rules these are: marks can be compared if it is the same. */
@@ -263,5 +264,25 @@ public final class Redactor {
 
   private static Bytes latin1(String text) {
     return Bytes.of(text.getBytes(StandardCharsets.ISO_8859_1));
+  }
+
+  /** Whether there is a mark among the bytes, or what looks like one. */
+  public static boolean isMarked(Bytes bytes) {
+    int length = MARK.length() + 2 * MARK_BYTES + 1;
+    for (int i = 0; i <= bytes.length() - length; i++) {
+      if (bytes.at(i) == '<' && bytes.at(i + length - 1) == '>' && isMark(bytes, i)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isMark(Bytes bytes, int from) {
+    for (int i = 0; i < MARK.length(); i++) {
+      if (bytes.at(from + i) != MARK.charAt(i)) {
+        return false;
+      }
+    }
+    return true;
   }
 }

@@ -22,11 +22,17 @@ public interface Specification {
    */
   List<Touch> touches(Operation operation);
 
-  /** What the operation touches, or what its parts do, in their order. */
+  /**
+   * What the operation touches, or what its parts do, in their order; of too many cells see {@link
+   * Touches}.
+   */
   default List<Touch> allTouches(Operation operation) {
-    return operation.parts().isEmpty()
-        ? touches(operation)
-        : operation.parts().stream().flatMap(part -> touches(part).stream()).toList();
+    if (operation.parts().isEmpty()) {
+      return touches(operation);
+    }
+    var all = new Touches();
+    operation.parts().forEach(part -> touches(part).forEach(all::add));
+    return all.all();
   }
 
   /**
@@ -64,7 +70,7 @@ public interface Specification {
      * tables.
      */
     DEFAULT,
-    /** What it does is hidden in a program that the store ran. */
+    /** What it does is hidden: in a program that the store ran, or as its own words are. */
     OPAQUE,
     /**
      * Nothing: its reply is no function of recorded requests, or the specification has not heard of

@@ -196,6 +196,13 @@ public final class Why {
       return answer(reply, certainty, longer || walk.unordered(), note);
     }
 
+    /** An answer that nobody can tell, as a value is hidden that decides it. */
+    Answer hidden() {
+      var certainty = certainty();
+      boolean known = certainty == Certainty.CERTAIN || certainty == Certainty.ONE_OF;
+      return answer(null, known ? Certainty.OPAQUE : certainty, "a hidden value decides it");
+    }
+
     /** The same, where the model was not asked because there is too much for it. */
     Answer untried(@Nullable Object reply, int most) {
       return answer(
@@ -311,7 +318,9 @@ public final class Why {
       order.forEach(element -> execution.run(element, end));
       var reply = execution.reply(end);
       if (reply.isEmpty()) {
-        return plain.answer(recorded.orElse(null), null, "");
+        return recorded.isEmpty() && execution.metHidden()
+            ? plain.hidden()
+            : plain.answer(recorded.orElse(null), null, "");
       }
       result.add(
           new Closures(execution, order, start, reply.get(), steps), reply.get(), causes, wish);
@@ -347,6 +356,9 @@ public final class Why {
       replies.add(execution.reply(end));
     }
     boolean same = !orders.truncated() && replies.size() == 1;
+    if (execution.metHidden() && replies.contains(Optional.<Object>empty())) {
+      return plain.hidden();
+    }
     return plain.answer(
         same ? replies.iterator().next().orElse(null) : null,
         same ? null : Certainty.ONE_OF,

@@ -93,7 +93,7 @@ final class BitFields {
   }
 
   private static long offset(Call call, int at, Field field) {
-    var text = call.word(at);
+    var text = call.plain(at);
     boolean counted = text.text().startsWith("#");
     long offset = Call.number(counted ? text.slice(1, text.length()) : text);
     if (offset < 0) {

@@ -13,10 +13,10 @@ final class Bitmaps {
 
   static void define(Commands commands) {
     var c = commands.family("bitmaps");
-    c.on("SETBIT", call -> call.replaces(STRING, call.key(1), call.word(2), true), Bitmaps::set);
+    c.on("SETBIT", call -> call.replaces(STRING, call.key(1), call.plain(2), true), Bitmaps::set);
     c.on(
         "GETBIT",
-        call -> call.reads(STRING, call.key(1), call.word(2)),
+        call -> call.reads(STRING, call.key(1), call.plain(2)),
         call -> (long) bit(Strings.bytes(call, call.key(1)), call.number(2)));
     c.on("BITCOUNT", call -> call.reads(STRING, call.key(1)), Bitmaps::count);
     c.on("BITPOS", call -> call.reads(STRING, call.key(1)), Bitmaps::position);

@@ -2,9 +2,11 @@ package dev.evergreen.shims.redis;
 
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.HiddenException;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.State;
 import dev.evergreen.provenance.Touch;
+import dev.evergreen.provenance.Touches;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,6 +32,9 @@ final class Call {
   private static final Bytes DEADLINE = Bytes.of("t");
   private static final List<Kind> KINDS = List.of(Kind.values());
 
+  /** So many keys are named to each of them. */
+  private static final int MOST_TOGETHER = 256;
+
   private final Operation operation;
   private final @Nullable State state;
 
@@ -38,7 +43,7 @@ final class Call {
 
   private boolean replyRead;
 
-  private final List<Touch> touches = new ArrayList<>();
+  private final Touches touches = new Touches();
 
   /** That was looked for last: a command with many members looks for the same one at each. */
   private @Nullable Place lastPlace;
@@ -69,8 +74,22 @@ final class Call {
     return operation.request().subList(Math.min(index, words()), words());
   }
 
+  /** A word of which more is asked than whether another one is equal. */
+  Bytes plain(int index) {
+    return plain(word(index));
+  }
+
+  /**
+   * What is not hidden.
+   *
+   * @throws HiddenException if it is
+   */
+  static Bytes plain(Bytes text) {
+    return HiddenException.refuseMarks(text);
+  }
+
   String option(int index) {
-    return word(index).text().toUpperCase(Locale.ROOT);
+    return plain(index).text().toUpperCase(Locale.ROOT);
   }
 
   /** Whether one of the words from here on is this one. */
@@ -135,7 +154,7 @@ final class Call {
    */
   static long number(Bytes text) {
     try {
-      long number = Long.parseLong(text.text());
+      long number = Long.parseLong(plain(text).text());
       if (Long.toString(number).equals(text.text())) {
         return number;
       }
@@ -180,6 +199,14 @@ final class Call {
 
   List<Cell> keysFrom(int from) {
     return keys(from, words(), 1);
+  }
+
+  /**
+   * On what each of these keys depends if it depends on all of them. Of many that is the database
+   * that they are in: who looks at all of them for each of them takes the square of the time.
+   */
+  List<Cell> together(List<Cell> keys) {
+    return keys.size() > MOST_TOGETHER ? List.of(database()) : List.copyOf(keys);
   }
 
   static Cell deadline(Cell key) {
@@ -254,7 +281,7 @@ final class Call {
   // Touches.
 
   List<Touch> touches() {
-    return touches;
+    return touches.all();
   }
 
   void touch(Touch touch) {
@@ -312,10 +339,16 @@ final class Call {
    * those before it held nothing.
    */
   void takesFromFirst(Kind kind, List<Cell> keys) {
+    keys.forEach(key -> reads(kind, key));
+    changesFirst(kind, keys);
+  }
+
+  /** The first of the keys that holds something gives of it, and the reply begins with its name. */
+  void changesFirst(Kind kind, List<Cell> keys) {
+    var all = together(keys);
     for (var key : keys) {
       boolean taken = !elements().isEmpty() && key.name().equals(elements().getFirst());
-      keys.forEach(other -> reads(kind, other));
-      touch(Touch.changes(kind.of(key)).from(keys).effect(taken));
+      touch(Touch.changes(kind.of(key)).from(all).effect(taken));
       empties(kind, key, taken);
     }
   }

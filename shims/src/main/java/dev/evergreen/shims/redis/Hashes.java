@@ -37,7 +37,10 @@ final class Hashes {
     c.on(
         "HSTRLEN",
         Hashes::touchField,
-        call -> (long) call.hash(call.key(1)).getOrDefault(call.word(2), Bytes.EMPTY).length());
+        call ->
+            (long)
+                Call.plain(call.hash(call.key(1)).getOrDefault(call.word(2), Bytes.EMPTY))
+                    .length());
     c.on("HDEL", Hashes::touchDelete, Hashes::delete);
     c.on("HLEN", Hashes::touchAll, call -> (long) call.hash(call.key(1)).size());
     c.unordered("HKEYS", Hashes::touchAll, call -> new HashSet<>(call.hash(call.key(1)).keySet()));

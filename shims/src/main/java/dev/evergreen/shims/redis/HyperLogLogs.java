@@ -86,7 +86,7 @@ final class HyperLogLogs {
     var registers = new TreeMap<>(before);
     boolean isNew = !call.exists(call.key(1));
     for (var element : call.from(2)) {
-      long hash = hash(element.toArray());
+      long hash = hash(Call.plain(element).toArray());
       // At the end of the bits the zeros end, too.
       long rest = hash >>> INDEX_BITS | 1L << REST_BITS;
       int index = (int) (hash & (REGISTERS - 1));

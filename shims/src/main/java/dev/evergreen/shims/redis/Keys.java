@@ -164,7 +164,7 @@ final class Keys {
   private static Object matching(Call call) {
     var found = new HashSet<>();
     for (var key : live(call, call.database()).keySet()) {
-      if (Glob.matches(call.word(1), key.name())) {
+      if (Glob.matches(call.plain(1), Call.plain(key.name()))) {
         found.add(key.name());
       }
     }
@@ -194,15 +194,15 @@ final class Keys {
   }
 
   private static void touchSwap(Call call) {
-    var one = Call.database(call.word(1).text());
-    var other = Call.database(call.word(2).text());
+    var one = Call.database(call.plain(1).text());
+    var other = Call.database(call.plain(2).text());
     call.touch(Touch.replaces(one).from(other));
     call.touch(Touch.replaces(other).from(one));
   }
 
   private static Object swap(Call call) {
-    var one = Call.database(call.word(1).text());
-    var other = Call.database(call.word(2).text());
+    var one = Call.database(call.plain(1).text());
+    var other = Call.database(call.plain(2).text());
     var ones = new ArrayList<>(call.state().below(one).entrySet());
     var others = new ArrayList<>(call.state().below(other).entrySet());
     clear(call, one);

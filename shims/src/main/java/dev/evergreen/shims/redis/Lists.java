@@ -36,7 +36,10 @@ final class Lists {
     c.on("LTRIM", Lists::touchTake, Lists::trim);
     c.on("LMOVE RPOPLPUSH", Lists::touchMove, Lists::move);
     c.on("BLMOVE BRPOPLPUSH", Lists::touchMove, Lists::move);
-    c.on("BLPOP BRPOP", Lists::touchTakeFirst, Lists::popFirst);
+    c.on(
+        "BLPOP BRPOP",
+        call -> call.changesFirst(LIST, call.keys(1, call.words() - 1, 1)),
+        Lists::popFirst);
     c.on("LMPOP", call -> call.takesFromFirst(LIST, call.counted(1)), call -> popMany(call, 1));
     c.on("BLMPOP", call -> call.takesFromFirst(LIST, call.counted(2)), call -> popMany(call, 2));
   }
@@ -107,15 +110,6 @@ final class Lists {
       }
     }
     return Resp.NIL;
-  }
-
-  private static void touchTakeFirst(Call call) {
-    var keys = call.keys(1, call.words() - 1, 1);
-    for (var key : keys) {
-      boolean taken = !call.elements().isEmpty() && key.name().equals(call.elements().getFirst());
-      call.touch(dev.evergreen.provenance.Touch.changes(LIST.of(key)).from(keys).effect(taken));
-      call.empties(LIST, key, taken);
-    }
   }
 
   private static Object popFirst(Call call) {

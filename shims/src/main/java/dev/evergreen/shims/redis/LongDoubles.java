@@ -38,7 +38,7 @@ final class LongDoubles {
   }
 
   private static BigDecimal number(Bytes text) {
-    refuseHexadecimal(text);
+    refuseHexadecimal(Call.plain(text));
     if (!DECIMAL.matcher(text.text()).matches()) {
       throw new Refusal("ERR");
     }

@@ -28,8 +28,19 @@ public final class RedisKind implements StoreKind {
 
   static final String NO_FUNCTIONS = "functions: none";
 
-  /** More than Redis has, if it was not told otherwise. */
-  private static final int DATABASES = 64;
+  /** As many as nearly all have, or fewer. Of others evidence says how often that is doubled. */
+  static final int DATABASES = 64;
+
+  /** So often at most. */
+  static final int DOUBLINGS = 4;
+
+  /** How evidence begins that names a key; with the letters behind this one for each doubling. */
+  private static final int OF_A_KEY = 'k';
+
+  /** Evidence that a key was written, in a database whose number is below that of so many. */
+  static byte[] evidence(int doublings, Bytes key) {
+    return Inline.join(new byte[] {(byte) (OF_A_KEY + doublings)}, key.toArray());
+  }
 
   private final RedisSpecification specification = new RedisSpecification();
 
@@ -266,8 +277,12 @@ public final class RedisKind implements StoreKind {
     if (evidence.length() == 0) {
       return List.of(Call.DATABASES);
     }
+    int doublings = evidence.at(0) - OF_A_KEY;
+    if (doublings < 0 || doublings > DOUBLINGS) {
+      return List.of(Call.DATABASES);
+    }
     var key = evidence.slice(1, evidence.length());
-    return IntStream.range(0, DATABASES)
+    return IntStream.range(0, DATABASES << doublings)
         .mapToObj(number -> Call.database("" + number).child(key))
         .toList();
   }

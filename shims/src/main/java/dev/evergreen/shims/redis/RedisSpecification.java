@@ -1,8 +1,11 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.HiddenException;
 import dev.evergreen.provenance.Model;
 import dev.evergreen.provenance.Moment;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Specification;
 import dev.evergreen.provenance.State;
 import dev.evergreen.provenance.Touch;
@@ -85,11 +88,34 @@ public final class RedisSpecification implements Specification, Model {
     }
     var command = commands.get(name(operation));
     if (command != null) {
-      return isHidden(command, operation)
+      return isHidden(command, operation) || isMarked(command, operation)
           ? Knowledge.OPAQUE
           : isNoFunction(command, operation) ? Knowledge.DEFAULT : Knowledge.SPECIFIED;
     }
     return defaults.knows(name(operation)) ? Knowledge.DEFAULT : Knowledge.NONE;
+  }
+
+  /**
+   * Whether some of its words are hidden that tell what it does, as options and numbers do: others
+   * need only be equal where they were. Longer words are none of these.
+   */
+  private static boolean isMarked(Commands.Command command, Operation operation) {
+    var call = new Call(operation, null);
+    try {
+      if (operation.request().stream().anyMatch(RedisSpecification::isShortMark)) {
+        command.touches().accept(call);
+        var _ = Expiry.deadline(call);
+      }
+      return false;
+    } catch (HiddenException hidden) {
+      return true;
+    } catch (Refusal | ArithmeticException malformed) {
+      return false;
+    }
+  }
+
+  private static boolean isShortMark(Bytes word) {
+    return word.length() <= LONGEST_NAME && Redactor.isMarked(word);
   }
 
   private static boolean isNoFunction(Commands.Command command, Operation operation) {
@@ -107,6 +133,7 @@ public final class RedisSpecification implements Specification, Model {
   public boolean mayBeNoFunction(Operation operation) {
     var command = commands.get(name(operation));
     return command != null
+        && !isMarked(command, operation)
         && switch (command.family()) {
           case Sorting.FAMILY -> Sorting.mayBeAsKept(new Call(operation, null));
           case Sets.FAMILY -> Sets.isDraw(new Call(operation, null));
@@ -145,6 +172,10 @@ public final class RedisSpecification implements Specification, Model {
       } else if (!Verb.isKnown(name.toLowerCase(Locale.ROOT))) {
         touchAnything(call);
       }
+    } catch (HiddenException hidden) {
+      // Its words tell no more than if they were not on record.
+      call = new Call(operation, null);
+      touchCut(name, call);
     } catch (Refusal | ArithmeticException malformed) {
       // No state lets such a command do anything.
       return List.of();
@@ -177,7 +208,7 @@ public final class RedisSpecification implements Specification, Model {
     if (call.reply() instanceof Resp.Failure) {
       return;
     }
-    if (call.words() > MOST_NAMED || namesNoKey(call)) {
+    if (call.words() > MOST_NAMED || namesNoKey(call) || Redactor.isMarked(call.word(0))) {
       call.touch(Touch.changes(call.database()).effect(Effect.UNKNOWN));
       return;
     }
@@ -242,7 +273,7 @@ public final class RedisSpecification implements Specification, Model {
     try {
       var deadline = Expiry.deadline(new Call(operation, null));
       return deadline == null ? List.of() : deadline.moments(operation);
-    } catch (Refusal | ArithmeticException malformed) {
+    } catch (Refusal | ArithmeticException | HiddenException unknown) {
       return List.of();
     }
   }

@@ -50,7 +50,7 @@ final class Scans {
 
   private static boolean matches(Call call, int from, Bytes name) {
     int at = call.place("MATCH", from, ARGUMENTS);
-    return at < 0 || Glob.matches(call.word(at + 1), name);
+    return at < 0 || Glob.matches(call.plain(at + 1), Call.plain(name));
   }
 
   private static Object keys(Call call) {
@@ -61,7 +61,10 @@ final class Scans {
             (key, entry) -> {
               boolean fits =
                   type < 0
-                      || ((Entry) entry).kind().type().equalsIgnoreCase(call.word(type + 1).text());
+                      || ((Entry) entry)
+                          .kind()
+                          .type()
+                          .equalsIgnoreCase(call.plain(type + 1).text());
               if (fits && matches(call, 2, key.name())) {
                 found.add(key.name());
               }

@@ -3,6 +3,7 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Touch;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -32,6 +33,8 @@ final class Scripts {
 
   /** Of so many cells each is named on which a write depends; of more, only what holds them. */
   private static final int MOST_NAMED = 64;
+
+  private static final int MOST_LOOKED = 1_000;
 
   private static final int KEY = 3;
 
@@ -89,10 +92,11 @@ final class Scripts {
   private static void touchHidden(Call call, boolean writes) {
     touchScript(call);
     var keys = keys(call);
+    var all = call.together(keys);
     for (var key : keys) {
       call.reads(key);
       if (writes) {
-        call.touch(Touch.changes(key).from(keys).effect(Touch.Effect.UNKNOWN));
+        call.touch(Touch.changes(key).from(all).effect(Touch.Effect.UNKNOWN));
       }
     }
   }
@@ -105,9 +109,9 @@ final class Scripts {
     if (call.option(0).startsWith("FCALL")) {
       call.reads(FUNCTIONS);
     } else if (call.option(0).startsWith("EVALSHA")) {
-      call.reads(SCRIPTS.child(Bytes.of(call.word(1).text().toLowerCase(Locale.ROOT))));
+      call.reads(named(call.word(1)));
     } else {
-      call.touch(Touch.replaces(SCRIPTS.child(digest(call.word(1)))));
+      touchLoaded(call, call.word(1));
     }
   }
 
@@ -171,6 +175,7 @@ final class Scripts {
         }
         looked.addAll(touch.from());
       }
+      shorten(looked);
     }
     if (looked.size() > script && !call.option(0).endsWith("_RO")) {
       var from = named(looked);
@@ -192,6 +197,15 @@ final class Scripts {
     };
   }
 
+  /** Each of its writes goes through what a script has looked at: that must not grow with it. */
+  private static void shorten(Set<Cell> looked) {
+    if (looked.size() > MOST_LOOKED) {
+      var shorter = named(looked);
+      looked.clear();
+      looked.addAll(shorter);
+    }
+  }
+
   private static List<Cell> named(Collection<Cell> cells) {
     if (cells.size() <= MOST_NAMED) {
       return List.copyOf(cells);
@@ -201,6 +215,20 @@ final class Scripts {
     return keys.size() <= MOST_NAMED
         ? List.copyOf(keys)
         : List.of(Call.DATABASES, SCRIPTS, FUNCTIONS);
+  }
+
+  private static Cell named(Bytes digest) {
+    return Redactor.isMarked(digest)
+        ? SCRIPTS
+        : SCRIPTS.child(Bytes.of(digest.text().toLowerCase(Locale.ROOT)));
+  }
+
+  /** Of a script of which something is hidden the name is not known. */
+  private static void touchLoaded(Call call, Bytes script) {
+    call.touch(
+        Redactor.isMarked(script)
+            ? Touch.changes(SCRIPTS).effect(Touch.Effect.UNKNOWN)
+            : Touch.replaces(SCRIPTS.child(digest(script))));
   }
 
   private static Bytes digest(Bytes script) {
@@ -214,11 +242,8 @@ final class Scripts {
 
   private static void touchScripts(Call call) {
     switch (call.option(1)) {
-      case "LOAD" -> call.touch(Touch.replaces(SCRIPTS.child(digest(call.word(2)))));
-      case "EXISTS" ->
-          call.from(2).stream()
-              .map(sha -> SCRIPTS.child(Bytes.of(sha.text().toLowerCase(Locale.ROOT))))
-              .forEach(call::reads);
+      case "LOAD" -> touchLoaded(call, call.word(2));
+      case "EXISTS" -> call.from(2).stream().map(Scripts::named).forEach(call::reads);
       case "FLUSH" -> call.touch(Touch.replaces(SCRIPTS));
       default -> {}
     }

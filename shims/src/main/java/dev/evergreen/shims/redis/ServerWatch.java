@@ -81,7 +81,7 @@ final class ServerWatch {
     try {
       introduce(made);
       connection = made;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       made.close();
       throw e;
     }
@@ -105,9 +105,11 @@ final class ServerWatch {
         List.of(
             Identity.request("INFO", "server"),
             Identity.request("INFO", "replication"),
+            Identity.request("CONFIG", "GET", "busy-reply-threshold"),
+            // Before what it has: when that is said, all that it keeps is there.
+            Identity.request("INFO", "persistence"),
             Identity.request("INFO", "keyspace"),
-            Identity.request("INFO", "memory"),
-            Identity.request("CONFIG", "GET", "busy-reply-threshold")));
+            Identity.request("INFO", "memory")));
     var replies = Exchange.ask(made, requests);
     if (!password.isEmpty() && replies.removeFirst().isError()) {
       throw new IOException("Redis does not take the user and password that the shim was given");
@@ -124,11 +126,11 @@ final class ServerWatch {
           "Redis at %s is in cluster mode: it would send clients past the shim, to other nodes"
               .formatted(upstream.address()));
     }
-    readThreshold(replies.get(4).text());
+    readThreshold(replies.get(2).text());
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
-    if (first && "master".equals(field(replication, "role"))) {
-      found.addAll(nothing(replies.get(2), replies.get(3).text()));
+    if (first && "master".equals(field(replication, "role")) && hasLoaded(replies.get(3).text())) {
+      found.addAll(nothing(replies.get(4), replies.get(5).text()));
     }
     first = false;
     lock.lock();
@@ -236,6 +238,12 @@ final class ServerWatch {
   private static final List<String> OF_NOTHING =
       List.of(StoreKind.EMPTY, RedisKind.NO_SCRIPTS, RedisKind.NO_FUNCTIONS);
 
+  /** Whether it says that there is nothing more to come of what it has kept in files. */
+  private static boolean hasLoaded(String persistence) {
+    return field(persistence, "loading").equals("0")
+        && !field(persistence, "async_loading").equals("1");
+  }
+
   /** Of what it says that it has nothing, if it takes nothing from another. */
   private static List<String> nothing(Exchange.Reply keyspace, String memory) {
     var facts = new ArrayList<String>();
@@ -271,20 +279,19 @@ final class ServerWatch {
 
   /** Watches until the shim ends. */
   void run() {
-    while (!shim.isClosed()) {
+    while (!shim.isClosed() && !Thread.currentThread().isInterrupted()) {
       try {
         awaitEnd();
         begin();
-      } catch (IllegalStateException e) {
-        if (!shim.isClosed()) {
-          throw e;
-        }
       } catch (IOException | UncheckedIOException e) {
-        isUnknown(true);
         LOG.log(Level.DEBUG, "the store is not there", e);
-        if (!pause()) {
-          return;
-        }
+        isUnknown(true);
+        pause(PAUSE);
+      } catch (RuntimeException | Error e) {
+        // Who does not watch would let others be taken for the store that is on record.
+        LOG.log(Watch.level(shim), "the shim could not look at the store", e);
+        isUnknown(true);
+        pause(Watch.AFTER_FAULT);
       }
     }
   }
@@ -317,13 +324,11 @@ final class ServerWatch {
     }
   }
 
-  private boolean pause() {
+  private void pause(Duration time) {
     try {
-      shim.fibers.sleep(PAUSE);
-      return true;
+      shim.fibers.sleep(time);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return false;
     }
   }
 }

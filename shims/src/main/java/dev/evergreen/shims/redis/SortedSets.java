@@ -206,10 +206,19 @@ final class SortedSets {
 
   private static List<Scored> ordered(Map<Bytes, Double> scores, boolean reversed) {
     var order = Comparator.comparingDouble(Scored::score).thenComparing(Scored::member);
-    return scores.entrySet().stream()
-        .map(entry -> new Scored(entry.getKey(), entry.getValue()))
-        .sorted(reversed ? order.reversed() : order)
-        .toList();
+    var sorted =
+        scores.entrySet().stream()
+            .map(entry -> new Scored(entry.getKey(), entry.getValue()))
+            .sorted(reversed ? order.reversed() : order)
+            .toList();
+    for (int i = 1; i < sorted.size(); i++) {
+      if (sorted.get(i - 1).score == sorted.get(i).score) {
+        // Which of them comes first their names tell.
+        var _ = Call.plain(sorted.get(i - 1).member);
+        var _ = Call.plain(sorted.get(i).member);
+      }
+    }
+    return sorted;
   }
 
   private static Object rank(Call call) {
@@ -274,6 +283,7 @@ final class SortedSets {
 
   /** Bounds are looked at before the key is. */
   private static void check(Bytes bound, boolean byLex) {
+    var _ = Call.plain(bound);
     if (!byLex) {
       limit(bound);
     } else if (!bound.text().equals("-") && !bound.text().equals("+")) {
@@ -288,6 +298,7 @@ final class SortedSets {
   private static List<Scored> byMember(List<Scored> all, Bytes low, Bytes high, boolean reversed) {
     Predicate<Scored> reached = one -> reversed ? before(one.member, high) : after(one.member, low);
     Predicate<Scored> still = one -> reversed ? after(one.member, low) : before(one.member, high);
+    all.forEach(one -> Call.plain(one.member));
     if (all.isEmpty() || !reached.test(all.getLast()) || !still.test(all.getFirst())) {
       return List.of();
     }
@@ -483,7 +494,7 @@ final class SortedSets {
   }
 
   static double number(Bytes text) {
-    LongDoubles.refuseHexadecimal(text);
+    LongDoubles.refuseHexadecimal(Call.plain(text));
     if (LongDoubles.DECIMAL.matcher(text.text()).matches()) {
       double number = Double.parseDouble(text.text());
       if (Double.isInfinite(number) || (number == 0 && !isZero(text))) {

@@ -69,6 +69,9 @@ final class Sorting {
     var key = call.key(1);
     var entry = call.entry(key);
     int by = option(call, "BY");
+    if (by > 0) {
+      var _ = call.plain(by + 1);
+    }
     boolean unsorted = isUnsorted(call);
     boolean alpha = option(call, "ALPHA") > 0;
     var pattern = by > 0 && !unsorted ? call.word(by + 1) : null;
@@ -145,10 +148,11 @@ final class Sorting {
 
   private static Comparator<Bytes> byText(Call call, @Nullable Bytes pattern) {
     if (pattern == null) {
-      return Comparator.naturalOrder();
+      return Comparator.comparing((Bytes element) -> Call.plain(element));
     }
     return Comparator.comparing(
-        element -> found(call, pattern, element) instanceof Bytes text ? text : Bytes.EMPTY);
+        element ->
+            found(call, pattern, element) instanceof Bytes text ? Call.plain(text) : Bytes.EMPTY);
   }
 
   /** Looks at all numbers at once, as also a single one is refused if it is none. */
@@ -170,7 +174,7 @@ final class Sorting {
     if (pattern.text().equals("#")) {
       return element;
     }
-    var text = pattern.latin1();
+    var text = Call.plain(pattern).latin1();
     int star = text.indexOf('*');
     if (star < 0) {
       return Resp.NIL;
@@ -179,7 +183,7 @@ final class Sorting {
     boolean field = arrow > 0 && arrow + 2 < text.length();
     var name =
         text.substring(0, star)
-            + element.latin1()
+            + Call.plain(element).latin1()
             + text.substring(star + 1, field ? arrow : text.length());
     var key = call.database().child(latin1(name));
     return field ? ofHash(call, key, latin1(text.substring(arrow + 2))) : ofString(call, key);

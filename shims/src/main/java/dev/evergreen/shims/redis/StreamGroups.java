@@ -296,7 +296,7 @@ final class StreamGroups {
     boolean idsOnly = call.option(call.words() - 1).equals("JUSTID");
     var claimed = new ArrayList<Object>();
     for (int i = 5; i < call.words() - (idsOnly ? 1 : 0); i++) {
-      if (!call.word(i).text().matches("[0-9-]+")) {
+      if (!call.plain(i).text().matches("[0-9-]+")) {
         throw new UnsupportedOperationException("a claim with options");
       }
       claim(stream, group, Streams.Id.of(call.word(i), 0), call.word(3), idsOnly, claimed);

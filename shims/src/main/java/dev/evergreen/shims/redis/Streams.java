@@ -22,7 +22,7 @@ final class Streams {
     static final Id MOST = new Id(-1, -1);
 
     static Id of(Bytes text, long missing) {
-      var parts = text.text().split("-", 2);
+      var parts = Call.plain(text).text().split("-", 2);
       try {
         return new Id(
             Long.parseUnsignedLong(parts[0]),
@@ -153,7 +153,7 @@ final class Streams {
    * it would have been the time.
    */
   private static Id name(Call call, int at, Id last) {
-    var text = call.word(at).text();
+    var text = call.plain(at).text();
     if (text.endsWith("-*")) {
       long time = Id.of(Bytes.of(text.substring(0, text.length() - 2)), 0).time;
       return new Id(time, time == last.time ? last.number + 1 : 0);

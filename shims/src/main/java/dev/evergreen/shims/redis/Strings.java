@@ -51,14 +51,7 @@ final class Strings {
         "MSET",
         call -> pairs(call).forEach(key -> call.touch(Touch.replaces(key))),
         Strings::setMany);
-    c.on(
-        "MSETNX",
-        call ->
-            pairs(call)
-                .forEach(
-                    key ->
-                        call.touch(Touch.changes(key).from(pairs(call)).effect(call.replied(1)))),
-        Strings::setManyIfAbsent);
+    c.on("MSETNX", Strings::touchManyIfAbsent, Strings::setManyIfAbsent);
     c.on("GETSET", call -> touchSwap(call, true), Strings::getAndSet);
     c.on("GETDEL", call -> touchSwap(call, !call.repliedNil()), Strings::getAndDelete);
     c.on("APPEND", call -> call.changes(STRING, call.key(1), true), Strings::append);
@@ -81,9 +74,10 @@ final class Strings {
     return entry != null && entry.kind() == STRING ? entry.content() : Resp.NIL;
   }
 
+  /** The string of which the bytes matter, empty if there is none. */
   static Bytes bytes(Call call, Cell key) {
     var value = call.string(key);
-    return value == null ? Bytes.EMPTY : value;
+    return value == null ? Bytes.EMPTY : Call.plain(value);
   }
 
   private static Object range(Call call) {
@@ -192,6 +186,12 @@ final class Strings {
     return OK;
   }
 
+  private static void touchManyIfAbsent(Call call) {
+    var keys = pairs(call);
+    var all = call.together(keys);
+    keys.forEach(key -> call.touch(Touch.changes(key).from(all).effect(call.replied(1))));
+  }
+
   private static Object setManyIfAbsent(Call call) {
     if (pairs(call).stream().anyMatch(call::exists)) {
       return 0L;
@@ -219,7 +219,7 @@ final class Strings {
   }
 
   private static Object append(Call call) {
-    var value = join(bytes(call, call.key(1)), call.word(2));
+    var value = join(bytes(call, call.key(1)), call.plain(2));
     call.change(call.key(1), STRING, value);
     return (long) value.length();
   }
@@ -233,14 +233,15 @@ final class Strings {
   private static Object setRange(Call call) {
     var value = bytes(call, call.key(1));
     int at = call.index(2);
+    var part = call.plain(3);
     if (at < 0) {
       throw new Refusal("ERR");
     }
-    if (call.word(3).length() == 0) {
+    if (part.length() == 0) {
       return (long) value.length();
     }
-    var written = grown(value, (long) at + call.word(3).length());
-    System.arraycopy(call.word(3).toArray(), 0, written, at, call.word(3).length());
+    var written = grown(value, (long) at + part.length());
+    System.arraycopy(part.toArray(), 0, written, at, part.length());
     call.change(call.key(1), STRING, Bytes.of(written));
     return (long) written.length;
   }

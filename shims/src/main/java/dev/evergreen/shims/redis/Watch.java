@@ -11,6 +11,9 @@ abstract class Watch {
   private static final System.Logger LOG = System.getLogger(Watch.class.getName());
   private static final Duration PAUSE = Duration.ofMillis(100);
 
+  /** Before it is tried again what has failed as nobody knew that it could. */
+  static final Duration AFTER_FAULT = Duration.ofSeconds(1);
+
   final RedisShim shim;
 
   Watch(RedisShim shim) {
@@ -23,7 +26,7 @@ abstract class Watch {
     try {
       ask(made);
       return made;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       made.close();
       throw e;
     }
@@ -38,11 +41,17 @@ abstract class Watch {
   /** Nobody knows what was not told since the last one has ended. */
   abstract void beginsAgain();
 
-  /** Listens until the shim ends. */
+  /** How a connection comes to be. */
+  @FunctionalInterface
+  private interface Opening {
+    Connection open() throws IOException;
+  }
+
+  /** Listens until the shim ends, whatever fails: who waits for what is told does not know. */
   final void run(Connection first) {
     try {
-      for (var connection = first; !shim.isClosed(); connection = beginAgain()) {
-        listenTo(connection);
+      for (Opening next = () -> first; !shim.isClosed(); next = this::beginAgain) {
+        shim.fibers.sleep(listen(next) ? PAUSE : AFTER_FAULT);
       }
     } catch (InterruptedException e) {
       LOG.log(Level.DEBUG, "the shim ends", e);
@@ -50,24 +59,33 @@ abstract class Watch {
     }
   }
 
-  private void listenTo(Connection connection) {
-    try (connection) {
+  /** Answers whether nothing has failed but the connection. */
+  private boolean listen(Opening opening) {
+    try (var connection = opening.open()) {
       listen(connection);
-    } catch (IOException | UncheckedIOException | IllegalStateException e) {
-      LOG.log(Level.DEBUG, "nothing is told any more", e);
+      return true;
+    } catch (IOException | UncheckedIOException e) {
+      LOG.log(Level.DEBUG, "nothing is told any more, or not yet", e);
+      return true;
+    } catch (RuntimeException | Error e) {
+      LOG.log(level(shim), "what the store tells could not be taken", e);
+      return false;
     }
   }
 
-  private Connection beginAgain() throws InterruptedException {
-    while (true) {
-      shim.fibers.sleep(PAUSE);
-      try {
-        var connection = begin();
-        beginsAgain();
-        return connection;
-      } catch (IOException e) {
-        LOG.log(Level.DEBUG, "nothing is told yet", e);
-      }
+  private Connection beginAgain() throws IOException {
+    var connection = begin();
+    try {
+      beginsAgain();
+      return connection;
+    } catch (RuntimeException | Error e) {
+      connection.close();
+      throw e;
     }
+  }
+
+  /** How loud a fault is told of: of a shim that ends much may fail. */
+  static Level level(RedisShim shim) {
+    return shim.isClosed() ? Level.DEBUG : Level.ERROR;
   }
 }

@@ -1,11 +1,13 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
+import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
@@ -24,6 +26,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Writes that do not pass the shim. */
 @Timeout(60)
@@ -41,32 +45,49 @@ class OutsideTest {
     void with(Shimmed shimmed, Talk client, Recording recording) throws IOException;
   }
 
-  private void recorded(Doing doing) throws IOException {
+  private void recorded(Doing doing, String... options) throws IOException {
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withDurability(Durability.NONE);
     try (var made =
             Recording.open(
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
-        var shimmed = Shimmed.start(with -> with.withSpool(made.spool()).withOutside(true));
+        var shimmed =
+            Shimmed.start(with -> with.withSpool(made.spool()).withOutside(true), options);
         var client = shimmed.client()) {
       doing.with(shimmed, client, made);
     }
   }
 
   private Answer ask(Recording recording, String question) {
+    return ask(recording, "0", question);
+  }
+
+  private Answer ask(Recording recording, String database, String question) {
     assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       var now = Instant.now();
       var last = trace.from(1, 10_000).getLast();
       var asked =
           new Operation(
-              Long.MAX_VALUE, last.epoch(), -1, -1, "0", now, now, Oracle.words(question), null);
+              Long.MAX_VALUE,
+              last.epoch(),
+              -1,
+              -1,
+              database,
+              now,
+              now,
+              Oracle.words(question),
+              null);
       return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
     }
   }
 
   private void awaitOutside(Recording recording, String question) {
-    while (ask(recording, question).certainty() != Certainty.OUTSIDE) {
-      Thread.onSpinWait();
+    awaitOutside(recording, "0", question);
+  }
+
+  private void awaitOutside(Recording recording, String database, String question) {
+    while (ask(recording, database, question).certainty() != Certainty.OUTSIDE) {
+      assertFalse(Thread.currentThread().isInterrupted(), () -> "not noticed: " + question);
     }
   }
 
@@ -133,5 +154,100 @@ class OutsideTest {
           shimmed.redis.ask("SET", "last", "1");
           awaitOutside(made, "GET last");
         });
+  }
+
+  /** Nobody knows which key it was, so it may have been any. */
+  @Test
+  void aKeyThatIsTooLongToBeKeptEndsNothing() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          shimmed.redis.ask("SET", "k".repeat(300_000), "1");
+          awaitOutside(made, "GET other");
+          client.ask("FLUSHALL");
+          assertEquals(Certainty.CERTAIN, ask(made, "GET other").certainty(), "replaced since");
+          shimmed.redis.ask("SET", "other", "2");
+          awaitOutside(made, "GET other");
+          assertEquals(Certainty.CERTAIN, ask(made, "GET another").certainty(), "it has its name");
+        });
+  }
+
+  @ParameterizedTest
+  @CsvSource({"64, 63", "65, 64", "200, 199", "1500, 1499"})
+  void aWriteFromOutsideIsNoticedInEachDatabase(String databases, String database)
+      throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          assertEquals("+OK\r\n", client.ask("SELECT", database));
+          client.ask("SET", "b", "1");
+          assertEquals(Certainty.CERTAIN, ask(made, database, "GET a").certainty());
+          try (var other = Talk.to(shimmed.redis.port)) {
+            other.ask("SELECT", database);
+            other.ask("SET", "a", "2");
+          }
+          awaitOutside(made, database, "GET a");
+        },
+        "--databases",
+        databases);
+  }
+
+  /** Redis tells of both in the same way. */
+  @Test
+  void whatIsDeletedFromOutsideIsNotTakenForWhatHasExpiredBefore() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          client.ask("SET", "k", "one");
+          // Behind it, and so the shim has been told of the key when it is told of this one.
+          shimmed.redis.ask("SET", "told", "1");
+          awaitOutside(made, "GET told");
+          // Then no request explains the key any more.
+          client.ask("SET", nameInPlaceOf("k"), "1");
+          client.ask("SET", "brief", "1", "PX", "1");
+          while (!client.ask("GET", "brief").equals("$-1\r\n")) {
+            Thread.onSpinWait();
+          }
+          assertEquals(Certainty.CERTAIN, ask(made, "GET k").certainty());
+          shimmed.redis.ask("DEL", "k");
+          awaitOutside(made, "GET k");
+          assertTrue(ask(made, "GET brief").certainty() != Certainty.OUTSIDE);
+        });
+  }
+
+  @Test
+  void whatExpiresLongAfterItsRequestIsNotFromOutside() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
+          for (int i = 0; i < 20; i++) {
+            client.ask("SET", "k" + i, "1", "PX", "" + (1_000 + 50 * i));
+          }
+          shimmed.redis.ask("SET", "told", "1");
+          awaitOutside(made, "GET told");
+          for (int i = 0; i < 20; i++) {
+            client.ask("SET", nameInPlaceOf("k" + i), "1");
+          }
+          for (int i = 0; i < 20; i++) {
+            while (!client.ask("GET", "k" + i).equals("$-1\r\n")) {
+              Thread.onSpinWait();
+            }
+          }
+          shimmed.redis.ask("SET", "last", "1");
+          awaitOutside(made, "GET last");
+          for (int i = 0; i < 20; i++) {
+            var answer = ask(made, "GET k" + i);
+            assertTrue(answer.certainty() != Certainty.OUTSIDE, answer::toString);
+          }
+        });
+  }
+
+  /** Another word: when it passes, the watch forgets that this one has. */
+  private static String nameInPlaceOf(String word) {
+    return IntStream.iterate(0, i -> i + 1)
+        .mapToObj(i -> word + "-" + i)
+        .filter(other -> OutsideWatch.slot(Bytes.of(other)) == OutsideWatch.slot(Bytes.of(word)))
+        .findFirst()
+        .orElseThrow();
   }
 }
