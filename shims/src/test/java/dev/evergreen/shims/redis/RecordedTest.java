@@ -224,6 +224,30 @@ class RecordedTest {
     }
   }
 
+  /** What is to be done about the connection is remembered until EXEC, but not without bound. */
+  @Test
+  void aTransactionOfTooMuchAboutItsConnectionPassesWithAnUnknownOutcome()
+      throws IOException, InterruptedException {
+    int count = 300;
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("MULTI");
+                for (int i = 0; i < count; i++) {
+                  var name = "n".repeat(30_000);
+                  assertEquals("+QUEUED\r\n", client.ask("CLIENT", "SETNAME", name));
+                }
+                assertEquals("*300\r\n" + "+OK\r\n".repeat(count), client.ask("EXEC"));
+                assertEquals("+PONG\r\n", client.ask("PING"));
+              }
+            });
+    for (var last : operations.subList(operations.size() - 2, operations.size())) {
+      assertTrue(last.outcomeUnknown(), () -> told(last));
+    }
+  }
+
   /** As many as there can be in what is looked at whole, and some behind it. */
   @Test
   void aTransactionOfVeryManyCommandsPassesAndIsRecorded()
