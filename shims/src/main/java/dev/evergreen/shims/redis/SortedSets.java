@@ -354,25 +354,23 @@ final class SortedSets {
     var keys = call.counted(at);
     int side = at + 1 + keys.size();
     long count = call.words() > side + 2 ? call.number(side + 2) : 1;
-    for (var key : keys) {
-      var taken = taken(call, key, call.option(side).equals("MAX"), count);
-      if (!taken.isEmpty()) {
-        return List.of(
+    var key = call.firstThat(keys, one -> !call.scores(one).isEmpty());
+    return key == null
+        ? Resp.NIL
+        : List.of(
             key.name(),
-            taken.stream().<Object>map(one -> List.of(one.member, text(one.score))).toList());
-      }
-    }
-    return Resp.NIL;
+            taken(call, key, call.option(side).equals("MAX"), count).stream()
+                .<Object>map(one -> List.of(one.member, text(one.score)))
+                .toList());
   }
 
   private static Object popFirst(Call call) {
-    for (var key : call.keys(1, call.words() - 1, 1)) {
-      var taken = taken(call, key, call.option(0).endsWith("MAX"), 1);
-      if (!taken.isEmpty()) {
-        return List.of(key.name(), taken.getFirst().member, text(taken.getFirst().score));
-      }
+    var key = call.firstThat(call.keys(1, call.words() - 1, 1), one -> !call.scores(one).isEmpty());
+    if (key == null) {
+      return Resp.NIL;
     }
-    return Resp.NIL;
+    var taken = taken(call, key, call.option(0).endsWith("MAX"), 1).getFirst();
+    return List.of(key.name(), taken.member, text(taken.score));
   }
 
   /** The members in the order of their scores. */

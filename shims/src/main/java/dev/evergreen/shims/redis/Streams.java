@@ -305,7 +305,45 @@ final class Streams {
         }
       }
     }
+    checkServed(call, found);
     return found.isEmpty() ? Resp.NIL : found;
+  }
+
+  /**
+   * Who has waited was told of the stream that was first to have something, and of no other: which
+   * of several that was, these do not tell.
+   *
+   * @param found the streams that have something, each with its name first
+   */
+  static void checkServed(Call call, List<?> found) {
+    var told = told(call);
+    if (mayHaveWaited(call)
+        && found.size() > 1
+        && told.size() == 1
+        && found.stream().anyMatch(stream -> name(stream).equals(name(told.getFirst())))) {
+      throw new UnsupportedOperationException("who came first is not known");
+    }
+  }
+
+  private static boolean mayHaveWaited(Call call) {
+    return place(call, "BLOCK") > 0 && !call.isPart();
+  }
+
+  /** The streams of the reply, each with its name first. */
+  private static List<List<?>> told(Call call) {
+    var told = new ArrayList<List<?>>();
+    if (byStream(call.elements()) instanceof List<?> all) {
+      for (var one : all) {
+        if (one instanceof List<?> stream && stream.size() == 2) {
+          told.add(stream);
+        }
+      }
+    }
+    return told;
+  }
+
+  private static Object name(Object stream) {
+    return ((List<?>) stream).getFirst();
   }
 
   /** Version 3 of the protocol has a map there. */

@@ -1009,6 +1009,57 @@ class RecordedTest {
     assertEquals(Answer.Certainty.CERTAIN, ask("GET c").certainty());
   }
 
+  /** What waits is served from the key that gets something first, wherever that stands. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          PING | BLPOP a b 0                    | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+          PING | BRPOP a b 0                    | RPUSH b 1 2; RPUSH a 1           | LRANGE a 0 -1; LRANGE b 0 -1
+          PING | BLMPOP 0 2 a b LEFT            | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+          PING | BZPOPMIN a b 0                 | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+          PING | BZMPOP 0 2 a b MAX             | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+          PING | XREAD BLOCK 0 STREAMS a b 0 0  | XADD b 1-1 f v; XADD a 1-1 f v   | XLEN a; XLEN b
+          XGROUP CREATE a g $ MKSTREAM; XGROUP CREATE b g $ MKSTREAM | XREADGROUP GROUP g c BLOCK 0 STREAMS a b > > | XADD b 1-1 f v; XADD a 1-1 f v | XPENDING a g; XPENDING b g
+          """)
+  void whatWaitsIsServedFromTheKeyThatGetsSomethingFirst(
+      String before, String waits, String writes, String questions)
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var waiting = shimmed.client();
+                  var other = shimmed.client()) {
+                askAll(other, before);
+                waiting.send(waits.split(" ", -1));
+                while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
+                  Thread.onSpinWait();
+                }
+                askAll(other, "MULTI; " + writes + "; EXEC");
+                var reply = waiting.reply();
+                assertTrue(reply.contains("$1\r\nb\r\n"), reply);
+                askAll(other, questions);
+              }
+            });
+    for (var operation : operations) {
+      if ((waits + "; " + questions).contains(operation.text())) {
+        var answer = why(operation);
+        assertNotEquals(Answer.Certainty.OUTSIDE, answer.certainty(), answer::toString);
+        boolean waited = operation.text().equals(waits);
+        assertTrue(waited || !answer.witnesses().getFirst().rows().isEmpty(), answer::toString);
+      }
+    }
+  }
+
+  private static void askAll(Talk client, String commands) throws IOException {
+    for (var command : commands.split("; ", -1)) {
+      var reply = client.ask(command.split(" ", -1));
+      assertFalse(reply.startsWith("-"), reply);
+    }
+  }
+
   /** As one of a module, or of a newer Redis. */
   @Test
   void aCommandThatNobodyKnowsMayHaveWrittenWhatItNames() throws IOException, InterruptedException {
