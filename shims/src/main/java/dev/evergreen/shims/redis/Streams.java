@@ -8,8 +8,10 @@ import dev.evergreen.provenance.Sized;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Streams, each of which is one cell; what {@link StreamGroups} have read of it belongs to it. */
@@ -292,11 +294,10 @@ final class Streams {
     var found = new ArrayList<Object>();
     for (int i = 0; i < keys.size(); i++) {
       var stream = there(call, keys.get(i));
-      if (stream != null && !call.option(ids + i).equals("$")) {
-        var after = Id.of(call.word(ids + i), 0);
+      if (stream != null) {
         var items =
             stream.items.stream()
-                .filter(item -> item.id.compareTo(after) > 0)
+                .filter(unread(call, keys.get(i), ids + i))
                 .limit(count > 0 ? count : Long.MAX_VALUE)
                 .map(Streams::shown)
                 .toList();
@@ -307,6 +308,30 @@ final class Streams {
     }
     checkServed(call, found);
     return found.isEmpty() ? Resp.NIL : found;
+  }
+
+  /** What of a stream is new to who has read it up to the name that stands there. */
+  private static Predicate<Item> unread(Call call, Cell key, int at) {
+    if (!call.option(at).equals("$")) {
+      var after = Id.of(call.word(at), 0);
+      return item -> item.id.compareTo(after) > 0;
+    }
+    // Where the stream ended nobody has said, but what came behind that.
+    var first = mayHaveWaited(call) ? firstTold(call, key) : Optional.<Id>empty();
+    return item -> first.isPresent() && item.id.compareTo(first.get()) >= 0;
+  }
+
+  /** The first entry of a stream in the reply. */
+  private static Optional<Id> firstTold(Call call, Cell key) {
+    return told(call).stream()
+        .filter(stream -> name(stream).equals(key.name()))
+        .flatMap(
+            stream ->
+                stream.getLast() instanceof List<?> items
+                    ? items.stream()
+                    : java.util.stream.Stream.of())
+        .findFirst()
+        .map(item -> Id.of((Bytes) name(item), 0));
   }
 
   /**

@@ -1021,6 +1021,7 @@ class RecordedTest {
           PING | BZPOPMIN a b 0                 | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
           PING | BZMPOP 0 2 a b MAX             | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
           PING | XREAD BLOCK 0 STREAMS a b 0 0  | XADD b 1-1 f v; XADD a 1-1 f v   | XLEN a; XLEN b
+          XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b $ $ | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
           XGROUP CREATE a g $ MKSTREAM; XGROUP CREATE b g $ MKSTREAM | XREADGROUP GROUP g c BLOCK 0 STREAMS a b > > | XADD b 1-1 f v; XADD a 1-1 f v | XPENDING a g; XPENDING b g
           """)
   void whatWaitsIsServedFromTheKeyThatGetsSomethingFirst(
@@ -1058,6 +1059,31 @@ class RecordedTest {
       var reply = client.ask(command.split(" ", -1));
       assertFalse(reply.startsWith("-"), reply);
     }
+  }
+
+  @Test
+  void whoWaitsForTheEndOfAStreamIsToldWhatCameSince() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var waiting = shimmed.client();
+                  var other = shimmed.client()) {
+                askAll(other, "XADD s 1-1 f v; XADD t 1-1 f v");
+                waiting.send("XREAD", "BLOCK", "0", "STREAMS", "t", "s", "$", "$");
+                while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
+                  Thread.onSpinWait();
+                }
+                askAll(other, "XADD s 1-2 f v");
+                var reply = waiting.reply();
+                assertTrue(reply.contains("1-2"), reply);
+                askAll(other, "XADD s 1-3 f v");
+              }
+            });
+    var read = operations.stream().filter(one -> one.text().startsWith("XREAD")).findFirst();
+    var answer = why(read.orElseThrow());
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of("XADD s 1-2 f v"), causes(answer));
   }
 
   /** As one of a module, or of a newer Redis. */
