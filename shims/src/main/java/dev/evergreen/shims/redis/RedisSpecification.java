@@ -110,6 +110,7 @@ public final class RedisSpecification implements Specification, Model {
         && switch (command.family()) {
           case Sorting.FAMILY -> Sorting.mayBeAsKept(new Call(operation, null));
           case Sets.FAMILY -> Sets.isDraw(new Call(operation, null));
+          case Transactions.FAMILY -> Transactions.isLook(operation);
           default -> false;
         };
   }
@@ -260,7 +261,8 @@ public final class RedisSpecification implements Specification, Model {
       throw new UnsupportedOperationException("what is refused first is the store's business");
     }
     try {
-      return command.runs().apply(new Call(operation, state));
+      return Transactions.noting(
+          state, () -> command.runs().apply(new Call(operation, state)), () -> touches(operation));
     } catch (Refusal refusal) {
       return refusal.failure();
     }

@@ -746,6 +746,23 @@ class DefinitionTest {
     assertEquals(Bytes.of("v"), now.reply());
   }
 
+  /** Nobody knows which came first, but what became of the transaction. */
+  @Test
+  void whoHasStoppedATransactionCameBehindItsWatch() {
+    var watch = operation(1, 0, 10, "WATCH k", "+OK\r\n");
+    var set =
+        new Operation(2, 1, 2, 2, "0", at(5), at(6), Oracle.words("SET k 1"), Bytes.of("+OK\r\n"));
+    var exec = operation(4, 20, 21, "EXEC", "*-1\r\n");
+    var earlier = List.of(operation(3, 11, 12, "MULTI", "+OK\r\n"), watch);
+    var stopped = exec.with(new RedisKind().parts(exec, earlier.iterator()));
+    var trace = new MemoryTrace(SPECIFICATION).add(watch);
+    var nobody = new Why(SPECIFICATION, trace).ask(stopped, Why.Wish.ONE);
+    assertEquals(Answer.Certainty.OUTSIDE, nobody.certainty(), nobody::toString);
+    var answer = new Why(SPECIFICATION, trace.add(set)).ask(stopped, Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of(1L, 2L), answer.witnesses().getFirst().rows());
+  }
+
   /** Of what one transaction sets for as long, what it sets first is gone no later. */
   @Test
   void deadlinesOfOneTransactionPassInItsOrder() {

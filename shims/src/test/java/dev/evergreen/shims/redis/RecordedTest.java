@@ -555,7 +555,7 @@ class RecordedTest {
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       var answer = new Why(new RedisSpecification(), trace).ask(operations.getLast(), Why.Wish.ONE);
       assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
-      assertEquals(List.of("WATCH a", "WATCH c", "SET a 2"), causes(answer));
+      assertEquals(List.of("WATCH a", "SET a 2"), causes(answer));
     }
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
   }
@@ -626,7 +626,54 @@ class RecordedTest {
                 carryOutNothing(shimmed, "WATCH a; EXEC; WATCH b; OTHER; MULTI; SET c 1; EXEC"));
     var answer = why(operations.getLast());
     assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
-    assertEquals(List.of("WATCH a", "WATCH b", "SET a 1"), causes(answer));
+    assertEquals(List.of("WATCH a", "SET a 1"), causes(answer));
+  }
+
+  /** A removal alone stops nothing: without what was there it would have removed nothing. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          WATCH k; SET k 1!; DEL k!                                  | WATCH k; SET k 1
+          SADD s a!; WATCH s; SREM s a!                              | SADD s a; WATCH s; SREM s a
+          SET k 1!; WATCH k; DEL k!; SET k 2!; DEL k!                | WATCH k; SET k 2
+          SET k 1!; WATCH k; SET k 1!                                | WATCH k; SET k 1
+          SET k 1!; WATCH k; RENAME k l!                             | SET k 1; WATCH k; RENAME k l
+          SET k 1!; WATCH k; FLUSHALL!                               | SET k 1; WATCH k; FLUSHALL
+          WATCH k; SET k 1!; UNWATCH; DEL k!; WATCH k; SET k 2!      | WATCH k; SET k 2
+          """)
+  void aTransactionIsNotStoppedByARemovalAlone(String commands, String expected)
+      throws IOException, InterruptedException {
+    var answer = why(stopped(commands));
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of(expected.split("; ", -1)), causes(answer));
+  }
+
+  /** What was there is there as before: that it was written nobody can see. */
+  @Test
+  void nothingIsClaimedOfATransactionThatIsStoppedByAWriteOfTheSame()
+      throws IOException, InterruptedException {
+    var answer = why(stopped("RPUSH k a!; WATCH k; LSET k 0 a!"));
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+  }
+
+  /** An EXEC that is stopped by these, of which another client does those with a mark. */
+  private Operation stopped(String commands) throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client();
+                  var other = shimmed.client()) {
+                for (var command : (commands + "; MULTI; GET x; EXEC").split("; ", -1)) {
+                  var words = command.replace("!", "").split(" ", -1);
+                  (command.endsWith("!") ? other : client).ask(words);
+                }
+              }
+            });
+    assertEquals("*-1\r\n", "" + operations.getLast().reply());
+    return operations.getLast();
   }
 
   @Test
