@@ -265,6 +265,13 @@ class DefinitionTest {
           ZADD x inf a; ZADD x inf a; ZINCRBY x -inf a                          | ZSCORE x a
           ZADD x inf a; ZADD x inf a; ZADD y -inf a; ZUNIONSTORE z 2 x y        | ZSCORE z a
           ZADD x inf a; ZADD x inf a; ZUNIONSTORE z 1 x WEIGHTS 0               | ZSCORE z a
+          ZADD a inf m 1 x 1 y; ZADD b inf m 1 x; ZADD c -inf m; ZUNIONSTORE d 3 a b c | ZSCORE d m
+          ZADD a inf m 1 x 1 y; ZADD b inf m 1 x; ZADD c -inf m                 | ZINTER 3 a b c WITHSCORES
+          ZADD a 1e16 m 1 x 1 y; ZADD b 1 m; ZADD c -1e16 m 1 x                 | ZUNION 3 a b c WITHSCORES
+          ZADD a 5 m; ZADD b inf m 1 n; ZINTERSTORE d 2 a b WEIGHTS 1 0         | ZSCORE d m
+          ZADD a 5 m; ZADD b inf m 1 n                                          | ZINTER 2 a b WEIGHTS 1 0 AGGREGATE MIN WITHSCORES
+          ZADD a 5 m; ZADD b inf m 1 n                                          | ZUNION 2 a b WEIGHTS 1 0 AGGREGATE MAX WITHSCORES
+          ZADD a 2 m; ZADD b 3 m; ZADD c 4 m; DEL c                             | ZUNION 3 a b c WEIGHTS 1 2 3 WITHSCORES
           ZADD x 0e1 a 1e-300 b                                                 | ZRANGE x 0 -1 WITHSCORES
           SET x a; SETRANGE x 2147483646 b                                      | GET x
           PFADD h MANY; PFADD g b; PFMERGE h g                                  | PFCOUNT h g
