@@ -83,6 +83,12 @@ public final class RedisSpecification implements Specification, Model {
     if (operation.cut()) {
       return Knowledge.OPAQUE;
     }
+    var done = Scripts.done(operation);
+    if (done.isPresent()) {
+      return done.get().stream().allMatch(this::isUnderstood)
+          ? Knowledge.SPECIFIED
+          : Knowledge.OPAQUE;
+    }
     var command = commands.get(name(operation));
     if (command != null) {
       return isHidden(command, operation)
@@ -90,6 +96,11 @@ public final class RedisSpecification implements Specification, Model {
           : isNoFunction(command, operation) ? Knowledge.DEFAULT : Knowledge.SPECIFIED;
     }
     return defaults.knows(name(operation)) ? Knowledge.DEFAULT : Knowledge.NONE;
+  }
+
+  /** Whether a script may have gone by nothing that the command has told it but cells. */
+  private boolean isUnderstood(Operation command) {
+    return Scripts.tellsNothing(command) || knowledge(command) == Knowledge.SPECIFIED;
   }
 
   private static boolean isNoFunction(Commands.Command command, Operation operation) {
@@ -117,8 +128,7 @@ public final class RedisSpecification implements Specification, Model {
 
   private static boolean isHidden(Commands.Command command, Operation operation) {
     return switch (command.family()) {
-      case Scripts.FAMILY ->
-          Scripts.isCall(operation.request()) && Scripts.done(operation).isEmpty();
+      case Scripts.FAMILY -> Scripts.isCall(operation.request());
       case Transactions.FAMILY -> Transactions.isUnknown(operation);
       default -> false;
     };
