@@ -209,7 +209,7 @@ final class StreamGroups {
     for (var one : List.copyOf(group.pending.entrySet())) {
       boolean wanted =
           one.getValue().consumer.equals(consumer) && one.getKey().compareTo(after) > 0;
-      if (wanted && (count == 0 || entries.size() < count)) {
+      if (wanted && (count <= 0 || entries.size() < count)) {
         var item = item(stream, one.getKey());
         entries.add(item == null ? List.of(one.getKey().text(), Resp.NIL) : Streams.shown(item));
         if (item != null) {
@@ -342,7 +342,10 @@ final class StreamGroups {
     var from = Streams.bound(call.word(5), 0);
     var claimed = new ArrayList<Object>();
     var gone = new ArrayList<Object>();
-    var rest = List.copyOf(group.pending.tailMap(from).keySet());
+    var rest =
+        group.pending.tailMap(from).keySet().stream()
+            .filter(id -> Streams.isBehind(id, from, call.word(5)))
+            .toList();
     int next = 0;
     for (; next < rest.size() && claimed.size() + gone.size() < count; next++) {
       if (!claim(stream, group, rest.get(next), call.word(3), idsOnly, claimed)) {

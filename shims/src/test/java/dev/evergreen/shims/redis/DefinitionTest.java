@@ -168,6 +168,8 @@ class DefinitionTest {
           XADD x 1-1 f a; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XREADGROUP GROUP g d STREAMS x > | XPENDING x g
           XADD x 1-1 f a; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XGROUP DELCONSUMER x g c | XPENDING x g
           XADD x 1-1 f a; XGROUP CREATE x g $; XADD x 1-2 f b                   | XREADGROUP GROUP g c STREAMS x >
+          XADD x 1-1 f a; XADD x 1-2 f b; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XAUTOCLAIM x g d 0 (1-1 | XPENDING x g
+          XADD x 1-1 f a; XADD x 1-2 f b; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x > | XREADGROUP GROUP g c COUNT -1 STREAMS x 0
           XADD x 1-1 f a; XSETID x 9-9; XADD x 5-5 f b                          | XRANGE x - +
           ZADD x 0 a 0 b 0 c; ZREM x b; ZADD x 0 bb                             | ZRANGEBYLEX x [b (c
           ZADD x 0 a 0 b; ZADD x 0 c; ZREMRANGEBYLEX x [a [b                    | ZLEXCOUNT x - +
