@@ -517,6 +517,33 @@ class DefinitionTest {
     assertEquals(Set.of(1L, 3L), verdict.elements(answer.witnesses().getFirst()));
   }
 
+  /** The server's environment says in which language it sorts. */
+  @Test
+  void textsMayBeSortedAsInSomeLanguage() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "RPUSH l B a", ":2\r\n"));
+    trace.add(operation(2, 0, 1, "RPUSH m b a", ":2\r\n"));
+    trace.add(operation(3, 2, 3, "SORT l ALPHA STORE n", ":2\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    for (var question : List.of("SORT l ALPHA=aB", "SORT l ALPHA=Ba", "SORT m ALPHA=ab")) {
+      var answer = why.ask(sorted(question), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+      assertEquals(List.of(question.contains("m") ? 2L : 1L), answer.witnesses().getFirst().rows());
+    }
+    for (var question : List.of("SORT m ALPHA=ba", "LRANGE n 0 -1=aB")) {
+      var answer = why.ask(sorted(question), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.OUTSIDE, answer.certainty(), answer::toString);
+    }
+  }
+
+  /** A question with a reply of two letters. */
+  private static Operation sorted(String question) {
+    var parts = question.split("=", -1);
+    var reply =
+        "*2\r\n$1\r\n%s\r\n$1\r\n%s\r\n".formatted(parts[1].substring(0, 1), parts[1].substring(1));
+    return operation(9, 9, 9, parts[0], reply);
+  }
+
   /** A member that is not there any more has changed how the others are kept. */
   @Test
   void nothingIsClaimedOfTheOrderInWhichASetIsKept() {
