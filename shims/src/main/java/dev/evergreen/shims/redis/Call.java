@@ -349,7 +349,8 @@ final class Call {
   /** Whether the key is gone. */
   boolean expired(Entry entry) {
     var deadline = entry.deadline();
-    return deadline != null && state().hasPassed(deadline.moment());
+    return deadline != null
+        && (deadline.equals(Deadline.OVER) || state().hasPassed(deadline.moment()));
   }
 
   boolean exists(Cell key) {

@@ -137,7 +137,9 @@ final class SortedSets {
     for (int i = at; i < call.words(); i += 2) {
       var member = call.word(i + 1);
       var old = scores.get(member);
-      double score = increment ? increased(old, call.word(i)) : number(call.word(i));
+      // What is there already is not looked at further with NX.
+      boolean sums = increment && !(old != null && flags.contains("NX"));
+      double score = sums ? increased(old, call.word(i)) : number(call.word(i));
       if (allowed(flags, old, score)) {
         scores.put(member, kept(score));
         added += old == null ? 1 : 0;

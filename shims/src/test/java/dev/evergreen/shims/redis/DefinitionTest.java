@@ -178,6 +178,7 @@ class DefinitionTest {
           ZADD x 1 a; ZADD x GT CH 0 a; ZINCRBY x 1 a                           | ZRANK x a
           ZADD x 1 a 2 b 3 c; ZPOPMIN x; ZADD x 0 d                             | ZREVRANGE x 0 0
           ZADD x 1 a; ZADD y 2 a; ZUNIONSTORE z 2 x y WEIGHTS 2 1; DEL x        | ZSCORE z a
+          ZADD x inf a; ZADD x NX INCR -inf a                                   | ZSCORE x a
           ZADD x 1 a 2 b; ZRANGESTORE z x 0 0; ZADD x 0 c                       | ZRANGE z 0 -1
           SET x 1; EXPIREAT x 33000000000; EXPIREAT x 32000000000 GT            | EXPIRETIME x
           SET x 1; PEXPIREAT x 9223372036854775807                              | GET x
@@ -644,6 +645,54 @@ class DefinitionTest {
       var question = operation(4, late, "DBSIZE", ":" + impossible + "\r\n");
       assertEquals(
           Answer.Certainty.OUTSIDE, why.ask(question, Why.Wish.ONE).certainty(), "" + impossible);
+    }
+  }
+
+  /** Until Redis comes by it. */
+  @Test
+  void whatWasOverAlreadyWhenItWasSetMayBeCounted() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 10, 11, "SET a 1 PXAT 1", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var counted = why.ask(operation(2, 12, 13, "DBSIZE", ":1\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, counted.certainty(), counted::toString);
+    assertEquals(List.of(1L), counted.witnesses().getFirst().rows());
+    for (var question : List.of("DBSIZE=:0", "EXISTS a=:0", "SET a 2 NX=+OK")) {
+      var parts = question.split("=", -1);
+      var answer = why.ask(operation(2, 12, 13, parts[0], parts[1] + "\r\n"), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    }
+  }
+
+  /** What is kept was not over when the key was set, if the clock says so. */
+  @Test
+  void aDeadlineThatIsKeptPassesByTheClockAlone() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 0, "PSETEX a 2000 1", "+OK\r\n"));
+    trace.add(operation(2, 2001, 2001, "SET a x KEEPTTL", "+OK\r\n"));
+    var question = operation(3, 2001, 2001, "GET a", "$1\r\nx\r\n");
+    var answer = new Why(SPECIFICATION, trace).ask(question, Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(1, answer.witnesses().getFirst().elements().size(), answer::toString);
+  }
+
+  /** Which of them a count leaves out depends on the fields in which the store finds them. */
+  @Test
+  void ofTwoPlacesThatAreAsNearEitherMayBeFound() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "GEOADD g 13 38 a 13 38 b", ":2\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    for (var found : List.of("a", "b")) {
+      var question =
+          operation(
+              2,
+              2,
+              3,
+              "GEOSEARCH g FROMLONLAT 13 38 BYRADIUS 9 km COUNT 1",
+              "*1\r\n$1\r\n" + found + "\r\n");
+      var answer = why.ask(question, Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+      assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
     }
   }
 
