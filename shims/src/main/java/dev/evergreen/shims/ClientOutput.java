@@ -3,6 +3,7 @@ package dev.evergreen.shims;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -12,10 +13,10 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What goes to a client from connections that others share with it, or from one of its own. Nobody
- * who {@linkplain #offer offers} something waits for the client: what it does not take lies in a
- * {@link Spill}, from which a fiber of its own sends on; a client for whom too much lies there is
- * dropped.
+ * What goes to a client from connections that others share with it, or from one of its own. What it
+ * does not take at once lies in a {@link Spill}, from which a fiber of its own sends on; a client
+ * for whom too much lies there is dropped. Nobody who {@linkplain #offer offers} something waits
+ * for that; who {@linkplain #send sends} does.
  *
  * <p>All is guarded by a lock, but for the sending of what was spilled: only the fiber that does so
  * sends while there is a spill.
@@ -29,6 +30,7 @@ public final class ClientOutput implements AutoCloseable {
   private final Spilling spilling;
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable Waiting waiting;
+  private boolean hurried;
   private boolean closed;
 
   /** That something lies there. */
@@ -54,16 +56,20 @@ public final class ClientOutput implements AutoCloseable {
   public void offer(ByteBuffer bytes, int from, int to) {
     lock.lock();
     try {
-      bytes.limit(to).position(from);
-      if (closed || (waiting == null && sendsAll(bytes))) {
-        return;
-      }
-      spill(bytes);
-    } catch (IOException e) {
-      drop();
+      offer(bytes.limit(to).position(from));
     } finally {
       bytes.clear();
       lock.unlock();
+    }
+  }
+
+  private void offer(ByteBuffer bytes) {
+    try {
+      if (!closed && !(waiting == null && sendsAll(bytes))) {
+        spill(bytes);
+      }
+    } catch (IOException e) {
+      drop();
     }
   }
 
@@ -75,10 +81,12 @@ public final class ClientOutput implements AutoCloseable {
   private void spill(ByteBuffer bytes) throws IOException {
     var present = waiting;
     if (present == null) {
-      present = new Waiting(new Spill(spilling.directory(), spilling.most()), lock.newCondition());
-      waiting = present;
-      var begun = present;
+      var begun =
+          new Waiting(new Spill(spilling.directory(), spilling.most()), lock.newCondition());
+      // It begins when the lock is free; if it cannot, nobody is to wait for it.
       spilling.fibers().spawn(() -> sendSpilled(begun));
+      waiting = begun;
+      present = begun;
     }
     if (!present.spill.add(bytes)) {
       drop();
@@ -133,13 +141,42 @@ public final class ClientOutput implements AutoCloseable {
     }
   }
 
-  /** Sends bytes of a buffer of native memory, and waits for the client as long as it takes. */
+  /**
+   * Sends bytes of a buffer of native memory, and waits for the client as long as it takes, unless
+   * there is a {@linkplain #hurry hurry}.
+   *
+   * @throws IOException if the client has gone
+   */
   public void send(ByteBuffer bytes, int from, int to) throws IOException {
-    awaitSent();
+    lock.lock();
     try {
-      connection.writeAndFlush(bytes.limit(to).position(from));
+      offer(bytes.limit(to).position(from));
+      for (var present = waiting; present != null && !hurried; present = waiting) {
+        present.sent.awaitUninterruptibly();
+      }
+      if (closed) {
+        throw new EOFException("the client has gone");
+      }
     } finally {
       bytes.clear();
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Says whether nobody is to wait for the client at present, who waits already included: what it
+   * does not take is kept then, as what is offered is.
+   */
+  public void hurry(boolean hurries) {
+    lock.lock();
+    try {
+      hurried = hurries;
+      var present = waiting;
+      if (present != null) {
+        present.sent.signalAll();
+      }
+    } finally {
+      lock.unlock();
     }
   }
 

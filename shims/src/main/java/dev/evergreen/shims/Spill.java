@@ -6,12 +6,12 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Bytes that wait for somebody who does not take them, first in, first out: a few in memory, more
- * in a file without a name that others could open. Not safe for several threads.
+ * in a file without a name that others could open, which is never longer than what may wait. Not
+ * safe for several threads.
  */
 final class Spill implements AutoCloseable {
 
@@ -20,9 +20,12 @@ final class Spill implements AutoCloseable {
 
   private final Path directory;
   private final long most;
-  private final ArrayDeque<byte[]> memory = new ArrayDeque<>();
-  private long inMemory;
+  private byte[] memory = {};
+  private int memoryFrom;
+  private int memoryTo;
   private @Nullable FileChannel file;
+
+  // Of all that ever went to the file and came from it: behind its last byte comes its first.
   private long written;
   private long taken;
 
@@ -42,7 +45,7 @@ final class Spill implements AutoCloseable {
   }
 
   long size() {
-    return inMemory + written - taken;
+    return memoryTo - memoryFrom + written - taken;
   }
 
   /** Adds all that is in a buffer; false if there is no room for it. */
@@ -50,11 +53,8 @@ final class Spill implements AutoCloseable {
     if (size() + bytes.remaining() > most) {
       return false;
     }
-    if (written == 0 && inMemory + bytes.remaining() <= IN_MEMORY) {
-      var copy = new byte[bytes.remaining()];
-      bytes.get(copy);
-      memory.add(copy);
-      inMemory += copy.length;
+    if (written == 0 && size() + bytes.remaining() <= IN_MEMORY) {
+      remember(bytes);
       return true;
     }
     var into = file;
@@ -62,10 +62,27 @@ final class Spill implements AutoCloseable {
       into = open();
       file = into;
     }
-    while (bytes.hasRemaining()) {
-      written += into.write(bytes, written);
+    int end = bytes.limit();
+    while (bytes.position() < end) {
+      bytes.limit((int) Math.min(end, bytes.position() + most - written % most));
+      written += into.write(bytes, written % most);
     }
     return true;
+  }
+
+  private void remember(ByteBuffer bytes) {
+    int n = bytes.remaining();
+    if (memoryTo + n > memory.length) {
+      int there = memoryTo - memoryFrom;
+      // Half of it is free afterwards: so it is not moved for each few bytes.
+      var room = 2 * (there + n) > memory.length ? new byte[2 * (there + n)] : memory;
+      System.arraycopy(memory, memoryFrom, room, 0, there);
+      memory = room;
+      memoryFrom = 0;
+      memoryTo = there;
+    }
+    bytes.get(memory, memoryTo, n);
+    memoryTo += n;
   }
 
   private FileChannel open() throws IOException {
@@ -80,23 +97,21 @@ final class Spill implements AutoCloseable {
 
   /** Takes as much as a buffer has room for, from where that is now. */
   void take(ByteBuffer into) throws IOException {
-    while (into.hasRemaining() && inMemory > 0) {
-      var first = memory.removeFirst();
-      int n = Math.min(first.length, into.remaining());
-      into.put(first, 0, n);
-      inMemory -= n;
-      if (n < first.length) {
-        memory.addFirst(java.util.Arrays.copyOfRange(first, n, first.length));
-      }
-    }
+    int remembered = Math.min(memoryTo - memoryFrom, into.remaining());
+    into.put(memory, memoryFrom, remembered);
+    memoryFrom += remembered;
     var from = file;
-    while (from != null && into.hasRemaining() && taken < written) {
-      int n = from.read(into, taken);
-      if (n < 0) {
+    int end = into.limit();
+    while (from != null && into.position() < end && taken < written) {
+      long n = Math.min(written - taken, most - taken % most);
+      into.limit((int) Math.min(end, into.position() + n));
+      int read = from.read(into, taken % most);
+      if (read < 0) {
         throw new IOException("a file of replies that wait was cut by somebody");
       }
-      taken += n;
+      taken += read;
     }
+    into.limit(end);
     if (from != null && taken == written && written > 0) {
       from.truncate(0);
       written = 0;
@@ -106,8 +121,9 @@ final class Spill implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    memory.clear();
-    inMemory = 0;
+    memory = new byte[0];
+    memoryFrom = 0;
+    memoryTo = 0;
     written = 0;
     taken = 0;
     if (file != null) {

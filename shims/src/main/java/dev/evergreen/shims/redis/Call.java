@@ -17,6 +17,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -347,7 +348,7 @@ final class Call {
   void changesFirst(Kind kind, List<Cell> keys) {
     var all = together(keys);
     for (var key : keys) {
-      boolean taken = !elements().isEmpty() && key.name().equals(elements().getFirst());
+      boolean taken = beginsWith(key.name());
       touch(Touch.changes(kind.of(key)).from(all).effect(taken));
       empties(kind, key, taken);
     }
@@ -381,7 +382,8 @@ final class Call {
   /** Whether the key is gone. */
   boolean expired(Entry entry) {
     var deadline = entry.deadline();
-    return deadline != null && state().hasPassed(deadline.moment());
+    return deadline != null
+        && (deadline.equals(Deadline.OVER) || state().hasPassed(deadline.moment()));
   }
 
   boolean exists(Cell key) {
@@ -409,6 +411,38 @@ final class Call {
 
   void remove(Cell key) {
     state().clear(key);
+  }
+
+  /**
+   * The first of the keys that holds something, or null. A command that has waited was served from
+   * the one that was first to hold something, wherever that stands. Which that was the reply tells,
+   * but not whether the command has waited: else it would have got of the first.
+   */
+  @Nullable Cell firstThat(List<Cell> keys, Predicate<Cell> holds) {
+    var first = keys.stream().filter(holds).findFirst().orElse(null);
+    if (first != null && mayHaveWaited()) {
+      for (var key : keys) {
+        if (!key.equals(first) && beginsWith(key.name()) && exists(key)) {
+          throw new UnsupportedOperationException("who came first is not known");
+        }
+      }
+    }
+    return first;
+  }
+
+  /** Whether the reply is a list that begins so. */
+  private boolean beginsWith(Bytes name) {
+    return !elements().isEmpty() && name.equals(elements().getFirst());
+  }
+
+  /** Whether it is one that waits if it has to. None does amid a transaction. */
+  private boolean mayHaveWaited() {
+    return option(0).startsWith("B") && !isPart();
+  }
+
+  /** Whether it was carried out amid a transaction. */
+  boolean isPart() {
+    return operation.within() != operation.row();
   }
 
   @Nullable Object content(Cell key, Kind kind) {

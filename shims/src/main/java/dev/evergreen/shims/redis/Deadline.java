@@ -19,6 +19,9 @@ import java.util.stream.Stream;
 record Deadline(long earliest, long latest, long by, long part) {
   private static final long NEVER = Long.MAX_VALUE / 2;
 
+  /** What was over already when it was set. */
+  static final Deadline OVER = at(-NEVER);
+
   /** A moment that a command names itself. */
   static Deadline at(long moment) {
     return new Deadline(moment, moment, 0, 0);
@@ -29,7 +32,7 @@ record Deadline(long earliest, long latest, long by, long part) {
     long earliest = Math.addExact(from(operation), time);
     long latest = Math.addExact(until(operation), time);
     return time <= 0
-        ? at(-NEVER)
+        ? OVER
         : earliest == latest
             ? at(earliest)
             : new Deadline(earliest, latest, operation.within(), operation.row());

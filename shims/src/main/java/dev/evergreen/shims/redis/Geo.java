@@ -353,7 +353,12 @@ final class Geo {
         });
     var order = Comparator.comparingDouble(Found::distance);
     all.sort(option(call, "DESC") > option(call, "ASC") ? order.reversed() : order);
-    return all.subList(0, (int) Math.min(all.size(), most(call)));
+    int most = (int) Math.min(all.size(), most(call));
+    if (most < all.size() && order.compare(all.get(most - 1), all.get(most)) == 0) {
+      throw new UnsupportedOperationException(
+          "which of two that are as near is the store's business");
+    }
+    return all.subList(0, most);
   }
 
   private static long most(Call call) {

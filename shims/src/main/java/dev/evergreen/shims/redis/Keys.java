@@ -33,6 +33,7 @@ final class Keys {
         Keys::move);
     c.unordered("KEYS", call -> call.reads(call.database()), Keys::matching);
     c.on("DBSIZE", call -> call.reads(call.database()), Keys::count);
+    c.on("RANDOMKEY", call -> call.reads(call.database()), Commands.NO_FUNCTION);
     c.on(
         "FLUSHDB",
         call -> call.touch(Touch.replaces(call.database())),

@@ -104,24 +104,18 @@ final class Lists {
     var keys = call.counted(at);
     int side = at + 1 + keys.size();
     long count = call.words() > side + 2 ? call.number(side + 2) : 1;
-    for (var key : keys) {
-      if (!call.list(key).isEmpty()) {
-        return List.of(key.name(), taken(call, key, call.option(side).equals("LEFT"), count));
-      }
-    }
-    return Resp.NIL;
+    var key = call.firstThat(keys, one -> !call.list(one).isEmpty());
+    return key == null
+        ? Resp.NIL
+        : List.of(key.name(), taken(call, key, call.option(side).equals("LEFT"), count));
   }
 
   private static Object popFirst(Call call) {
-    for (var key : call.keys(1, call.words() - 1, 1)) {
-      var list = call.list(key);
-      if (!list.isEmpty()) {
-        var taken = call.option(0).equals("BLPOP") ? list.removeFirst() : list.removeLast();
-        call.change(key, LIST, list);
-        return List.of(key.name(), taken);
-      }
-    }
-    return Resp.NIL;
+    var keys = call.keys(1, call.words() - 1, 1);
+    var key = call.firstThat(keys, one -> !call.list(one).isEmpty());
+    return key == null
+        ? Resp.NIL
+        : List.of(key.name(), taken(call, key, call.option(0).equals("BLPOP"), 1).getFirst());
   }
 
   private static int at(Call call, List<Bytes> list) {

@@ -38,6 +38,15 @@ final class OwnUpstream {
   /** A message that was cut in two is kept up to here, in bytes, until it is known what it is. */
   private static final int LONGEST_HELD = 64 << 10;
 
+  /** So much of the heap may wait for replies, in bytes, before no more is asked. */
+  private static final long MOST_EXPECTED = 2 << 20;
+
+  /** So much of a transaction is kept, in bytes; of a longer one nobody knows what it does. */
+  private static final long MOST_QUEUED = 16 << 20;
+
+  /** About so many bytes are kept of a request whose words are of no interest. */
+  private static final int PLAIN = 100;
+
   /** Redis has as many databases unless it was told otherwise. */
   private static final int SURE_DATABASES = 16;
 
@@ -51,9 +60,13 @@ final class OwnUpstream {
   /** What the client has asked for, and is to be replied to. */
   private static final class Expected {
     final Verb verb;
-    final long[] numbers;
+    final long first;
+    final int count;
     final Words words;
     final Told told;
+
+    /** About how many bytes it keeps of the heap. */
+    long bytes = PLAIN;
 
     /** The words of a script's call, if it is watched, and they are at hand. */
     @Nullable List<Bytes> call;
@@ -71,16 +84,26 @@ final class OwnUpstream {
 
     long toConfirm;
 
-    Expected(Verb verb, long[] numbers, Words words, Told told) {
+    /** Requests whose numbers follow the first's, or, if that is negative, are the same. */
+    Expected(Verb verb, long first, int count, Words words, Told told) {
       this.told = told;
       this.verb = verb;
-      this.numbers = numbers;
+      this.first = first;
+      this.count = count;
       this.words = words;
       toConfirm = words.count() - 1L;
     }
 
     long number() {
-      return numbers[next];
+      return first < 0 ? first : first + next;
+    }
+
+    /** Takes into account what it keeps of its requests, which have so many bytes together. */
+    void weigh(long length) {
+      if (!words.equals(Words.NONE) || !told.equals(Told.ALL) || call != null) {
+        // As words, and as what the record was told.
+        bytes += 2 * length;
+      }
     }
   }
 
@@ -116,10 +139,16 @@ final class OwnUpstream {
   private final Condition replied = lock.newCondition();
   private final ArrayDeque<Expected> expected = new ArrayDeque<>(2);
   private long outstanding;
+
+  /** About how many bytes what is expected has. */
+  private long expectedBytes;
+
   private boolean queueing;
 
   /** What was queued that is about the connection, or about what may be recorded. */
   private final ArrayList<Expected> queued = new ArrayList<>(0);
+
+  private long queuedBytes;
 
   private boolean watching;
   private boolean monitoring;
@@ -260,21 +289,18 @@ final class OwnUpstream {
       throws IOException {
     boolean astray = !awaitDatabase(verb);
     number = line.number();
-    var numbers = new long[batch.count()];
     var recorded = told.bytes();
     long first =
         recorded == null
             ? tape.requests(session.number, number, database, batch)
             : tape.request(
                 session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
-    for (int i = 0; i < numbers.length; i++) {
-      numbers[i] = first < 0 ? first : first + i;
-    }
     noteLate(batch);
-    var next = new Expected(verb, numbers, words, told);
+    var next = new Expected(verb, first, batch.count(), words, told);
     next.astray = astray;
     next.call = callOf(verb, batch);
     next.kept = kept;
+    next.weigh(batch.length());
     expect(next);
     pass(batch.bytes(), batch.from(), batch.to());
   }
@@ -327,7 +353,7 @@ final class OwnUpstream {
 
   /** Sends a request of nothing. */
   void submitNothing(ByteBuffer bytes, int from, int to) throws IOException {
-    expect(new Expected(Verb.NOTHING, new long[] {Spool.DROPPED}, Words.NONE, Told.ALL));
+    expect(new Expected(Verb.NOTHING, Spool.DROPPED, 1, Words.NONE, Told.ALL));
     pass(bytes, from, to);
   }
 
@@ -351,8 +377,9 @@ final class OwnUpstream {
           tape.request(
               session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
     }
-    var next = new Expected(verb, new long[] {request}, words, told);
+    var next = new Expected(verb, request, 1, words, told);
     next.astray = astray;
+    next.weigh(to - from);
     expect(next);
     more(bytes, from, to, false);
   }
@@ -448,7 +475,8 @@ final class OwnUpstream {
         tape.gap(NO_DATABASE);
       }
       expected.add(next);
-      outstanding += next.numbers.length;
+      expectedBytes += next.bytes;
+      outstanding += next.count;
       if (ended) {
         tellUnsent(next);
       }
@@ -468,10 +496,8 @@ final class OwnUpstream {
    * the lane, and would wait for its end for ever.
    */
   private void tellUnsent(Expected next) {
-    for (long request : next.numbers) {
-      if (request < 0) {
-        tape.unanswered(request, Unanswered.NOT_SENT);
-      }
+    for (int i = 0; next.first < 0 && i < next.count; i++) {
+      tape.unanswered(next.first, Unanswered.NOT_SENT);
     }
   }
 
@@ -489,7 +515,7 @@ final class OwnUpstream {
 
   /** Asks something of the shim's own. Blocks until Redis has replied. */
   private byte @Nullable [] ask(Verb verb, Words words, byte[] request) throws IOException {
-    var next = new Expected(verb, new long[] {Spool.DROPPED}, words, Told.ALL);
+    var next = new Expected(verb, Spool.DROPPED, 1, words, Told.ALL);
     var kept = new Kept();
     next.kept = kept;
     expect(next);
@@ -582,6 +608,34 @@ final class OwnUpstream {
   /** Waits until all that was asked has been replied to, or never will be. */
   void awaitReplied() {
     await(true);
+  }
+
+  /** Whether so much has not been replied to that no more is to be asked at present. */
+  boolean isCrowded() {
+    lock.lock();
+    try {
+      return expectedBytes > MOST_EXPECTED && !ended;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until it is not crowded any more. The client may read nothing before it has said all: so
+   * meanwhile nobody waits for it.
+   */
+  void awaitRoom() throws IOException {
+    flush();
+    session.output.hurry(true);
+    lock.lock();
+    try {
+      while (expectedBytes > MOST_EXPECTED / 2 && !ended) {
+        replied.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+      session.output.hurry(false);
+    }
   }
 
   private void await(boolean evenIfPinned) {
@@ -761,7 +815,7 @@ final class OwnUpstream {
         // nor where they end.
         boolean uneven =
             next.verb == Verb.EXEC && bytes.get(scanner.at) == '*' && queued(Verb::isUneven);
-        if (uneven || next.verb == Verb.STREAM) {
+        if (uneven || next.verb == Verb.STREAM || queuedBytes > MOST_QUEUED) {
           lose();
         }
       }
@@ -780,6 +834,7 @@ final class OwnUpstream {
       if (queued(verb -> verb == Verb.SELECT)) {
         goesAstray();
       }
+      forgetQueued();
       forget();
       if (body != null) {
         body.cut();
@@ -793,7 +848,7 @@ final class OwnUpstream {
   /** What is expected has no outcome that anybody could know. */
   private void forget() {
     for (var next = expected.pollFirst(); next != null; next = expected.pollFirst()) {
-      for (; next.next < next.numbers.length; next.next++) {
+      for (; next.next < next.count; next.next++) {
         tape.unanswered(next.number(), Unanswered.OUTCOME_UNKNOWN);
       }
       if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
@@ -814,6 +869,7 @@ final class OwnUpstream {
 
   /** It will not be replied to any more: if it has gone astray, it has had its effect. */
   private void over(Expected next) {
+    expectedBytes -= next.bytes;
     if (next.astray) {
       tape.gap(NO_DATABASE);
     }
@@ -1110,6 +1166,7 @@ final class OwnUpstream {
   private void queue(Expected next) {
     if (next.verb != Verb.SHARED && next.verb != Verb.OWN) {
       queued.add(next);
+      queuedBytes += next.bytes;
     }
   }
 
@@ -1190,8 +1247,13 @@ final class OwnUpstream {
 
   private void unqueue() {
     queueing = false;
-    queued.clear();
+    forgetQueued();
     watching = false;
+  }
+
+  private void forgetQueued() {
+    queued.clear();
+    queuedBytes = 0;
   }
 
   private void reset() {
@@ -1211,7 +1273,7 @@ final class OwnUpstream {
   private void done(Expected next) {
     unheardScript = false;
     taken++;
-    if (++next.next == next.numbers.length) {
+    if (++next.next == next.count) {
       over(expected.removeFirst());
     }
     taken += takeSilent();
@@ -1226,7 +1288,7 @@ final class OwnUpstream {
         return count;
       }
       var unanswered = unanswered(next.verb);
-      if (changesUnheard(next)) {
+      if (changesUnheard(next) || queuedBytes > MOST_QUEUED) {
         lose();
         return 0;
       }
@@ -1236,7 +1298,7 @@ final class OwnUpstream {
         unheardScript = true;
       }
       count++;
-      if (++next.next == next.numbers.length) {
+      if (++next.next == next.count) {
         over(expected.removeFirst());
       }
     }

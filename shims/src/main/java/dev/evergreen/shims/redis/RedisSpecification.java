@@ -86,6 +86,12 @@ public final class RedisSpecification implements Specification, Model {
     if (operation.cut()) {
       return Knowledge.OPAQUE;
     }
+    var done = Scripts.done(operation);
+    if (done.isPresent()) {
+      return done.get().stream().allMatch(this::isUnderstood)
+          ? Knowledge.SPECIFIED
+          : Knowledge.OPAQUE;
+    }
     var command = commands.get(name(operation));
     if (command != null) {
       return isHidden(command, operation) || isMarked(command, operation)
@@ -118,6 +124,11 @@ public final class RedisSpecification implements Specification, Model {
     return word.length() <= LONGEST_NAME && Redactor.isMarked(word);
   }
 
+  /** Whether a script may have gone by nothing that the command has told it but cells. */
+  private boolean isUnderstood(Operation command) {
+    return Scripts.tellsNothing(command) || knowledge(command) == Knowledge.SPECIFIED;
+  }
+
   private static boolean isNoFunction(Commands.Command command, Operation operation) {
     return command.runs() == Commands.NO_FUNCTION
         || switch (command.family()) {
@@ -137,14 +148,14 @@ public final class RedisSpecification implements Specification, Model {
         && switch (command.family()) {
           case Sorting.FAMILY -> Sorting.mayBeAsKept(new Call(operation, null));
           case Sets.FAMILY -> Sets.isDraw(new Call(operation, null));
+          case Transactions.FAMILY -> Transactions.isLook(operation);
           default -> false;
         };
   }
 
   private static boolean isHidden(Commands.Command command, Operation operation) {
     return switch (command.family()) {
-      case Scripts.FAMILY ->
-          Scripts.isCall(operation.request()) && Scripts.done(operation).isEmpty();
+      case Scripts.FAMILY -> Scripts.isCall(operation.request());
       case Transactions.FAMILY -> Transactions.isUnknown(operation);
       default -> false;
     };
@@ -291,7 +302,8 @@ public final class RedisSpecification implements Specification, Model {
       throw new UnsupportedOperationException("what is refused first is the store's business");
     }
     try {
-      return command.runs().apply(new Call(operation, state));
+      return Transactions.noting(
+          state, () -> command.runs().apply(new Call(operation, state)), () -> touches(operation));
     } catch (Refusal refusal) {
       return refusal.failure();
     }

@@ -31,6 +31,8 @@ final class Scripts {
   private static final Set<String> CALLS =
       Set.of("EVAL", "EVALSHA", "FCALL", "EVAL_RO", "EVALSHA_RO", "FCALL_RO");
 
+  private static final Set<String> TELL_NOTHING = Set.of("PUBLISH", "SPUBLISH", "SELECT");
+
   /** Of so many cells each is named on which a write depends; of more, only what holds them. */
   private static final int MOST_NAMED = 64;
 
@@ -127,6 +129,11 @@ final class Scripts {
                 Effects.commands(calls.getFirst()).stream()
                     .map(words -> command(operation, words))
                     .toList());
+  }
+
+  /** Whether a command tells a script nothing of what is stored, nor anything that it goes by. */
+  static boolean tellsNothing(Operation command) {
+    return TELL_NOTHING.contains(command.request().getFirst().text().toUpperCase(Locale.ROOT));
   }
 
   private static Operation command(Operation script, List<Bytes> words) {

@@ -365,6 +365,7 @@ final class Session {
   private void handleNothing(ByteBuffer bytes, int from, int to) throws IOException {
     var present = own;
     if (present != null && !present.isQuiet()) {
+      awaitRoom(present);
       present.submitNothing(bytes, from, to);
     }
   }
@@ -709,6 +710,7 @@ final class Session {
         return;
       }
     }
+    awaitRoom(upstream);
     if (verb == Verb.PINS) {
       upstream.catchUp();
     }
@@ -754,6 +756,7 @@ final class Session {
       // What is refused here is refused there.
       upstream.select(database);
     }
+    awaitRoom(upstream);
     upstream.begin(
         verb,
         Words.of(verb, requests, bytes),
@@ -763,6 +766,25 @@ final class Session {
         redacts(verb) ? LONG_SECRET : Told.ALL);
     amidLong = true;
     rest = NOTHING;
+  }
+
+  /**
+   * Waits while too much of what the client has asked is not replied to. Nothing is read from it
+   * meanwhile: if it goes away, it has to be noticed otherwise.
+   */
+  private void awaitRoom(OwnUpstream upstream) throws IOException {
+    if (!upstream.isCrowded()) {
+      return;
+    }
+    Runnable giveUp =
+        () -> {
+          cutOff();
+          upstream.fail();
+        };
+    try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
+      upstream.awaitRoom();
+    }
+    checkOpen();
   }
 
   private OwnUpstream own() throws IOException {

@@ -10,6 +10,7 @@ import java.math.BigDecimal;
 import java.math.MathContext;
 import java.math.RoundingMode;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -136,7 +137,9 @@ final class SortedSets {
     for (int i = at; i < call.words(); i += 2) {
       var member = call.word(i + 1);
       var old = scores.get(member);
-      double score = increment ? increased(old, call.word(i)) : number(call.word(i));
+      // What is there already is not looked at further with NX.
+      boolean sums = increment && !(old != null && flags.contains("NX"));
+      double score = sums ? increased(old, call.word(i)) : number(call.word(i));
       if (allowed(flags, old, score)) {
         scores.put(member, kept(score));
         added += old == null ? 1 : 0;
@@ -365,25 +368,23 @@ final class SortedSets {
     var keys = call.counted(at);
     int side = at + 1 + keys.size();
     long count = call.words() > side + 2 ? call.number(side + 2) : 1;
-    for (var key : keys) {
-      var taken = taken(call, key, call.option(side).equals("MAX"), count);
-      if (!taken.isEmpty()) {
-        return List.of(
+    var key = call.firstThat(keys, one -> !call.scores(one).isEmpty());
+    return key == null
+        ? Resp.NIL
+        : List.of(
             key.name(),
-            taken.stream().<Object>map(one -> List.of(one.member, text(one.score))).toList());
-      }
-    }
-    return Resp.NIL;
+            taken(call, key, call.option(side).equals("MAX"), count).stream()
+                .<Object>map(one -> List.of(one.member, text(one.score)))
+                .toList());
   }
 
   private static Object popFirst(Call call) {
-    for (var key : call.keys(1, call.words() - 1, 1)) {
-      var taken = taken(call, key, call.option(0).endsWith("MAX"), 1);
-      if (!taken.isEmpty()) {
-        return List.of(key.name(), taken.getFirst().member, text(taken.getFirst().score));
-      }
+    var key = call.firstThat(call.keys(1, call.words() - 1, 1), one -> !call.scores(one).isEmpty());
+    if (key == null) {
+      return Resp.NIL;
     }
-    return Resp.NIL;
+    var taken = taken(call, key, call.option(0).endsWith("MAX"), 1).getFirst();
+    return List.of(key.name(), taken.member, text(taken.score));
   }
 
   /** The members in the order of their scores. */
@@ -396,30 +397,83 @@ final class SortedSets {
     return call.keys(at + 1, at + 1 + call.index(at), 1);
   }
 
-  /** The union, intersection or difference of the sets whose number stands here. */
+  /** A set that is combined with others, and what its scores are multiplied by. */
+  private record Source(Map<Bytes, Double> scores, double weight) {
+    int size() {
+      return scores.size();
+    }
+  }
+
+  /**
+   * The union, intersection or difference of the sets whose number stands here. But for a
+   * difference, Redis takes the smallest set first; and on the order it may depend how a sum is
+   * rounded, or whether it is a number.
+   */
   private static Map<Bytes, Double> combined(Call call, int at) {
     var keys = sources(call, at);
     int weights = call.place("WEIGHTS", at + 1 + keys.size());
-    int aggregate = call.place("AGGREGATE", at + 1 + keys.size());
-    var how = aggregate < 0 ? "SUM" : call.option(aggregate + 1);
     var name = call.option(0);
-    var result = new TreeMap<Bytes, Double>();
+    var how = name.equals("ZINTERCARD") ? "MAX" : aggregate(call, at + 1 + keys.size());
+    var sources = new ArrayList<Source>();
     for (int i = 0; i < keys.size(); i++) {
       double weight = weights < 0 ? 1 : number(call.word(weights + 1 + i));
-      var scores = members(call, keys.get(i));
-      scores.replaceAll((member, score) -> orZero(score * weight));
-      if (i == 0) {
-        result.putAll(scores);
-      } else if (name.startsWith("ZDIFF")) {
-        result.keySet().removeAll(scores.keySet());
-      } else {
-        if (name.startsWith("ZINTER")) {
-          result.keySet().retainAll(scores.keySet());
-          scores.keySet().retainAll(result.keySet());
+      sources.add(new Source(members(call, keys.get(i)), weight));
+    }
+    if (name.startsWith("ZDIFF")) {
+      return difference(sources);
+    }
+    boolean union = name.startsWith("ZUNION");
+    var result = combined(sorted(sources), union, how);
+    if (sources.stream().mapToInt(Source::size).distinct().count() < sources.size()) {
+      checkOrder(sources, result, union, how);
+    }
+    return result;
+  }
+
+  private static String aggregate(Call call, int from) {
+    int at = call.place("AGGREGATE", from);
+    return at < 0 ? "SUM" : call.option(at + 1);
+  }
+
+  private static List<Source> sorted(List<Source> sources) {
+    return sources.stream().sorted(Comparator.comparingInt(Source::size)).toList();
+  }
+
+  /** Sets of the same size come in the order in which the store's own sorting leaves them. */
+  private static void checkOrder(
+      List<Source> sources, Map<Bytes, Double> result, boolean union, String how) {
+    var turned = new ArrayList<>(sources);
+    for (int turn = 0; turn < sources.size(); turn++) {
+      Collections.rotate(turned, 1);
+      for (var order : List.of(turned, turned.reversed())) {
+        if (!combined(sorted(order), union, how).equals(result)) {
+          throw new UnsupportedOperationException("which set comes first is not known");
         }
-        scores.forEach(
-            (member, score) ->
-                result.merge(member, score, (one, other) -> aggregated(how, one, other)));
+      }
+    }
+  }
+
+  private static Map<Bytes, Double> difference(List<Source> sources) {
+    var result = new TreeMap<Bytes, Double>(sources.getFirst().scores);
+    sources.stream().skip(1).forEach(other -> result.keySet().removeAll(other.scores.keySet()));
+    return result;
+  }
+
+  private static Map<Bytes, Double> combined(List<Source> sources, boolean union, String how) {
+    var result = new TreeMap<Bytes, Double>();
+    for (int i = 0; i < sources.size(); i++) {
+      var source = sources.get(i);
+      if (!union && i > 0) {
+        result.keySet().retainAll(source.scores.keySet());
+      }
+      for (var one : source.scores.entrySet()) {
+        var old = result.get(one.getKey());
+        double score = one.getValue() * source.weight;
+        if (old != null) {
+          result.put(one.getKey(), aggregated(how, old, union ? orZero(score) : score));
+        } else if (union || i == 0) {
+          result.put(one.getKey(), orZero(score));
+        }
       }
     }
     return result;
@@ -427,8 +481,8 @@ final class SortedSets {
 
   private static double aggregated(String how, double one, double other) {
     return switch (how) {
-      case "MIN" -> Math.min(one, other);
-      case "MAX" -> Math.max(one, other);
+      case "MIN" -> other < one ? other : one;
+      case "MAX" -> other > one ? other : one;
       default -> orZero(one + other);
     };
   }

@@ -8,12 +8,16 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** SORT, which may look at any key. */
 final class Sorting {
   private static final Map<String, Integer> ARGUMENTS =
       Map.of("BY", 1, "GET", 1, "LIMIT", 2, "STORE", 1);
+
+  private static final Pattern PLAIN = Pattern.compile("[0-9a-z]*");
+  private static final Pattern PLAIN_CAPITALS = Pattern.compile("[0-9A-Z]*");
 
   static final String FAMILY = "sorting";
 
@@ -41,9 +45,9 @@ final class Sorting {
 
   private static Object sort(Call call) {
     int store = option(call, "STORE");
-    var sorted = limited(call, sorted(call, store > 0));
+    var sorted = sorted(call, store > 0);
     var result = new ArrayList<Object>();
-    for (var element : sorted) {
+    for (var element : limited(call, sorted)) {
       boolean got = false;
       for (int i = 2; i < call.words(); i++) {
         if (call.option(i).equals("GET")) {
@@ -58,11 +62,30 @@ final class Sorting {
       }
     }
     if (store < 0) {
+      if (goesByLanguage(call, sorted) && !result.equals(call.elements())) {
+        throw new UnsupportedOperationException("the order of texts is that of a language");
+      }
       return result;
     }
     var texts = result.stream().map(one -> one == Resp.NIL ? Bytes.EMPTY : one).toList();
     call.set(call.key(store + 1), Kind.LIST, texts);
     return (long) texts.size();
+  }
+
+  /**
+   * Whether the order of these may be that of the language which the server's environment names: it
+   * sorts texts so that it does not store. Of letters of one case and digits it is that of bytes.
+   */
+  private static boolean goesByLanguage(Call call, List<Bytes> sorted) {
+    return option(call, "ALPHA") > 0
+        && !isUnsorted(call)
+        && sorted.size() > 1
+        && !areAll(PLAIN, sorted)
+        && !areAll(PLAIN_CAPITALS, sorted);
+  }
+
+  private static boolean areAll(Pattern pattern, List<Bytes> texts) {
+    return texts.stream().allMatch(text -> pattern.matcher(text.latin1()).matches());
   }
 
   private static List<Bytes> sorted(Call call, boolean stored) {

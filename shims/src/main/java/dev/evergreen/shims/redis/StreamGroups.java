@@ -7,6 +7,7 @@ import static dev.evergreen.shims.redis.Kind.STREAM;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Sized;
+import dev.evergreen.provenance.Touch;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -55,11 +56,7 @@ final class StreamGroups {
         call ->
             call.changes(STREAM, call.key(2), !call.replied(0) || call.option(1).startsWith("D")),
         StreamGroups::manage);
-    c.on(
-        "XREADGROUP",
-        call -> Streams.streams(call).forEach(key -> call.changes(STREAM, key, true)),
-        StreamGroups::read,
-        Streams::byStream);
+    c.on("XREADGROUP", StreamGroups::touchRead, StreamGroups::read, Streams::byStream);
     c.on("XACK", Streams::touchChange, StreamGroups::acknowledge);
     c.on(
         "XPENDING",
@@ -71,6 +68,12 @@ final class StreamGroups {
         "XAUTOCLAIM",
         call -> call.changes(STREAM, call.key(1), true),
         StreamGroups::claimThoseLeft);
+  }
+
+  /** If there is no group with one of the streams, none of them is read. */
+  private static void touchRead(Call call) {
+    var keys = Streams.streams(call);
+    keys.forEach(key -> call.touch(Touch.changes(STREAM.of(key)).from(keys)));
   }
 
   private static void put(Call call, Cell key, Streams.Stream stream) {
@@ -179,6 +182,7 @@ final class StreamGroups {
         found.add(List.of(keys.get(i).name(), entries));
       }
     }
+    Streams.checkServed(call, found);
     return found.isEmpty() ? Resp.NIL : found;
   }
 
@@ -205,7 +209,7 @@ final class StreamGroups {
     for (var one : List.copyOf(group.pending.entrySet())) {
       boolean wanted =
           one.getValue().consumer.equals(consumer) && one.getKey().compareTo(after) > 0;
-      if (wanted && (count == 0 || entries.size() < count)) {
+      if (wanted && (count <= 0 || entries.size() < count)) {
         var item = item(stream, one.getKey());
         entries.add(item == null ? List.of(one.getKey().text(), Resp.NIL) : Streams.shown(item));
         if (item != null) {
@@ -338,7 +342,10 @@ final class StreamGroups {
     var from = Streams.bound(call.word(5), 0);
     var claimed = new ArrayList<Object>();
     var gone = new ArrayList<Object>();
-    var rest = List.copyOf(group.pending.tailMap(from).keySet());
+    var rest =
+        group.pending.tailMap(from).keySet().stream()
+            .filter(id -> Streams.isBehind(id, from, call.word(5)))
+            .toList();
     int next = 0;
     for (; next < rest.size() && claimed.size() + gone.size() < count; next++) {
       if (!claim(stream, group, rest.get(next), call.word(3), idsOnly, claimed)) {

@@ -8,8 +8,10 @@ import dev.evergreen.provenance.Sized;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Streams, each of which is one cell; what {@link StreamGroups} have read of it belongs to it. */
@@ -292,11 +294,10 @@ final class Streams {
     var found = new ArrayList<Object>();
     for (int i = 0; i < keys.size(); i++) {
       var stream = there(call, keys.get(i));
-      if (stream != null && !call.option(ids + i).equals("$")) {
-        var after = Id.of(call.word(ids + i), 0);
+      if (stream != null) {
         var items =
             stream.items.stream()
-                .filter(item -> item.id.compareTo(after) > 0)
+                .filter(unread(call, keys.get(i), ids + i))
                 .limit(count > 0 ? count : Long.MAX_VALUE)
                 .map(Streams::shown)
                 .toList();
@@ -305,7 +306,69 @@ final class Streams {
         }
       }
     }
+    checkServed(call, found);
     return found.isEmpty() ? Resp.NIL : found;
+  }
+
+  /** What of a stream is new to who has read it up to the name that stands there. */
+  private static Predicate<Item> unread(Call call, Cell key, int at) {
+    if (!call.option(at).equals("$")) {
+      var after = Id.of(call.word(at), 0);
+      return item -> item.id.compareTo(after) > 0;
+    }
+    // Where the stream ended nobody has said, but what came behind that.
+    var first = mayHaveWaited(call) ? firstTold(call, key) : Optional.<Id>empty();
+    return item -> first.isPresent() && item.id.compareTo(first.get()) >= 0;
+  }
+
+  /** The first entry of a stream in the reply. */
+  private static Optional<Id> firstTold(Call call, Cell key) {
+    return told(call).stream()
+        .filter(stream -> name(stream).equals(key.name()))
+        .flatMap(
+            stream ->
+                stream.getLast() instanceof List<?> items
+                    ? items.stream()
+                    : java.util.stream.Stream.of())
+        .findFirst()
+        .map(item -> Id.of((Bytes) name(item), 0));
+  }
+
+  /**
+   * Who has waited was told of the stream that was first to have something, and of no other: which
+   * of several that was, these do not tell.
+   *
+   * @param found the streams that have something, each with its name first
+   */
+  static void checkServed(Call call, List<?> found) {
+    var told = told(call);
+    if (mayHaveWaited(call)
+        && found.size() > 1
+        && told.size() == 1
+        && found.stream().anyMatch(stream -> name(stream).equals(name(told.getFirst())))) {
+      throw new UnsupportedOperationException("who came first is not known");
+    }
+  }
+
+  private static boolean mayHaveWaited(Call call) {
+    return place(call, "BLOCK") > 0 && !call.isPart();
+  }
+
+  /** The streams of the reply, each with its name first. */
+  private static List<List<?>> told(Call call) {
+    var told = new ArrayList<List<?>>();
+    if (byStream(call.elements()) instanceof List<?> all) {
+      for (var one : all) {
+        if (one instanceof List<?> stream && stream.size() == 2) {
+          told.add(stream);
+        }
+      }
+    }
+    return told;
+  }
+
+  private static Object name(Object stream) {
+    return ((List<?>) stream).getFirst();
   }
 
   /** Version 3 of the protocol has a map there. */

@@ -119,7 +119,11 @@ final class Strings {
       return orNil(old);
     }
     var kept = call.has("KEEPTTL", 3) ? call.entry(key) : null;
-    put(call, key, call.word(2), kept == null ? deadline : kept.deadline());
+    if (kept == null) {
+      put(call, key, call.word(2), deadline);
+    } else {
+      call.put(key, new Entry(STRING, call.word(2), kept.deadline()));
+    }
     return get ? orNil(old) : OK;
   }
 
@@ -129,11 +133,9 @@ final class Strings {
   }
 
   private static void put(Call call, Cell key, Bytes value, @Nullable Deadline deadline) {
-    if (deadline != null && deadline.latest() < Deadline.from(call.operation())) {
-      call.remove(key);
-    } else {
-      call.put(key, new Entry(STRING, value, deadline));
-    }
+    boolean over = deadline != null && deadline.latest() < Deadline.from(call.operation());
+    // Redis keeps it until it comes by it, and counts it until then.
+    call.put(key, new Entry(STRING, value, over ? Deadline.OVER : deadline));
   }
 
   /** The deadline among the options, or null. The last one counts. */

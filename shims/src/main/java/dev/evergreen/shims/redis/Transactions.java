@@ -3,20 +3,28 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.State;
 import dev.evergreen.provenance.Touch;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * What a connection watches: a cell for each key, which its WATCH writes. An EXEC that was not
  * carried out looks at these cells and at the keys: so whoever wrote a key last belongs to its
- * witness, and so does the WATCH.
+ * witness, and so does the WATCH. But who wrote last need not be enough: without what was there
+ * before, a removal is no write. The model tells, where it knows what was there: it notes of each
+ * watched key whether it was written since.
  */
 final class Transactions {
   static final String FAMILY = "transactions";
+  private static final Cell WATCHES = Cell.of("w");
   private static final Bytes NIL = Bytes.of("*-1\r\n");
   private static final Bytes NIL_OF_THREE = Bytes.of("_\r\n");
   private static final Bytes OK = Bytes.of("+OK\r\n");
@@ -28,7 +36,7 @@ final class Transactions {
 
   static void define(Commands commands) {
     var c = commands.family(FAMILY);
-    c.on("WATCH", Transactions::touchWatch, Commands.NOT_MODELLED);
+    c.on("WATCH", Transactions::touchWatch, Transactions::watch);
     c.on("EXEC", Transactions::touchUnknown, Commands.NOT_MODELLED);
   }
 
@@ -58,14 +66,159 @@ final class Transactions {
 
   private static void touchWatch(Call call) {
     for (int i = 1; i < call.words(); i++) {
-      var watch =
-          Cell.of("w", call.connection(), call.database().name().text()).child(call.word(i));
+      var watch = cell(call, i);
       if (call.repliedNil()) {
         call.reads(List.of(watch, call.key(i)));
       } else {
         call.touch(Touch.replaces(watch));
       }
     }
+  }
+
+  private static Cell cell(Call call, int at) {
+    return Cell.of("w", call.connection(), call.database().name().text()).child(call.word(at));
+  }
+
+  /** Whether a key was written since it is watched. */
+  private enum Written {
+    NO,
+    /** It has the same value, but something has looked like a write, and may be one to Redis. */
+    MAYBE,
+    YES
+  }
+
+  /**
+   * A key that is watched.
+   *
+   * @param since the row of the WATCH
+   */
+  private record Watch(Cell key, long since, Written written) {
+    Watch after(Written more) {
+      return more.compareTo(written) > 0 ? new Watch(key, since, more) : this;
+    }
+  }
+
+  /** All that is watched, by the cells of the watches. */
+  private record Watches(Map<Cell, Watch> all) {
+    static final Watches NONE = new Watches(Map.of());
+
+    /**
+     * Those of a state. They are in one place, of which all is known as soon as somebody watches
+     * something, whatever else is known.
+     */
+    static Watches in(State state) {
+      return known(state, WATCHES) instanceof Watches watches ? watches : NONE;
+    }
+  }
+
+  /** Stands for what is not known. */
+  private static final Object UNKNOWN = new Object();
+
+  private static @Nullable Object known(State state, Cell cell) {
+    try {
+      return state.get(cell);
+    } catch (RuntimeException unknown) {
+      return UNKNOWN;
+    }
+  }
+
+  /** Begins to watch; or tells what an EXEC that was stopped would have found. */
+  private static Object watch(Call call) {
+    if (call.reply() instanceof Resp.Failure) {
+      throw new UnsupportedOperationException("amid a transaction nothing is watched");
+    }
+    if (isLook(call.operation())) {
+      return look(call);
+    }
+    var watches = new HashMap<>(Watches.in(call.state()).all);
+    for (int i = 1; i < call.words(); i++) {
+      var watch = new Watch(call.key(i), call.operation().row(), Written.NO);
+      watches.put(cell(call, i), watch);
+    }
+    call.state().put(WATCHES, new Watches(Map.copyOf(watches)));
+    return Call.OK;
+  }
+
+  /** Whether it is the look of an EXEC that was stopped at what is watched. */
+  static boolean isLook(Operation operation) {
+    var reply = operation.reply();
+    return RedisKind.is(operation, "WATCH") && reply != null && isNil(reply);
+  }
+
+  /** Its row is that of the first WATCH that counts: others before were over. */
+  private static Object look(Call call) {
+    var watches = Watches.in(call.state()).all;
+    var found = Written.NO;
+    for (int i = 1; i < call.words(); i++) {
+      var watch = watches.get(cell(call, i));
+      if (watch != null && watch.since >= call.operation().row()) {
+        var written = written(call, watch);
+        found = written.compareTo(found) > 0 ? written : found;
+      }
+    }
+    return switch (found) {
+      case YES -> Resp.NIL;
+      case MAYBE -> throw new UnsupportedOperationException("what was written is not known");
+      // It would have been carried out.
+      case NO -> Call.OK;
+    };
+  }
+
+  /** Also if nobody has written it, but its deadline has passed. */
+  private static Written written(Call call, Watch watch) {
+    var value = known(call.state(), watch.key);
+    boolean over = value instanceof Entry entry && call.expired(entry);
+    return over
+        ? Written.YES
+        : value == UNKNOWN ? watch.after(Written.MAYBE).written : watch.written;
+  }
+
+  /** Runs a command, and notes which of the watched keys it has written. */
+  static Object noting(State state, Supplier<Object> command, Supplier<List<Touch>> touches) {
+    var watches = Watches.in(state).all;
+    if (watches.isEmpty()) {
+      return command.get();
+    }
+    var before = new HashMap<Cell, @Nullable Object>();
+    watches.forEach((cell, watch) -> before.put(cell, known(state, watch.key)));
+    try {
+      return command.get();
+    } finally {
+      // What watches writes nothing that is watched.
+      if (watches.equals(Watches.in(state).all)) {
+        var after = new HashMap<>(watches);
+        after.replaceAll(
+            (cell, watch) ->
+                watch.after(
+                    written(before.get(cell), known(state, watch.key), watch.key, touches.get())));
+        state.put(WATCHES, new Watches(Map.copyOf(after)));
+      }
+    }
+  }
+
+  private static Written written(
+      @Nullable Object before, @Nullable Object after, Cell key, List<Touch> touches) {
+    boolean isKnown = before != UNKNOWN && after != UNKNOWN;
+    if (isKnown && !Objects.equals(before, after)) {
+      return Written.YES;
+    }
+    boolean isThere = after != null && after != UNKNOWN;
+    if (isThere && touches.stream().anyMatch(touch -> replaces(touch, key))) {
+      return Written.YES;
+    }
+    boolean nothing = isKnown && after == null;
+    boolean mayWrite = touches.stream().anyMatch(touch -> mayWrite(touch, key));
+    return !nothing && mayWrite ? Written.MAYBE : Written.NO;
+  }
+
+  private static boolean replaces(Touch touch, Cell key) {
+    return touch.kind() == Touch.Kind.REPLACES
+        && touch.effect() == Touch.Effect.YES
+        && touch.cell().equals(key);
+  }
+
+  private static boolean mayWrite(Touch touch, Cell key) {
+    return touch.writes() && touch.effect() != Touch.Effect.NO && touch.cell().overlaps(key);
   }
 
   static boolean isNil(Bytes reply) {

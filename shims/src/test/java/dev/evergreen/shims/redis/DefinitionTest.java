@@ -168,6 +168,8 @@ class DefinitionTest {
           XADD x 1-1 f a; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XREADGROUP GROUP g d STREAMS x > | XPENDING x g
           XADD x 1-1 f a; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XGROUP DELCONSUMER x g c | XPENDING x g
           XADD x 1-1 f a; XGROUP CREATE x g $; XADD x 1-2 f b                   | XREADGROUP GROUP g c STREAMS x >
+          XADD x 1-1 f a; XADD x 1-2 f b; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XAUTOCLAIM x g d 0 (1-1 | XPENDING x g
+          XADD x 1-1 f a; XADD x 1-2 f b; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x > | XREADGROUP GROUP g c COUNT -1 STREAMS x 0
           XADD x 1-1 f a; XSETID x 9-9; XADD x 5-5 f b                          | XRANGE x - +
           ZADD x 0 a 0 b 0 c; ZREM x b; ZADD x 0 bb                             | ZRANGEBYLEX x [b (c
           ZADD x 0 a 0 b; ZADD x 0 c; ZREMRANGEBYLEX x [a [b                    | ZLEXCOUNT x - +
@@ -176,6 +178,7 @@ class DefinitionTest {
           ZADD x 1 a; ZADD x GT CH 0 a; ZINCRBY x 1 a                           | ZRANK x a
           ZADD x 1 a 2 b 3 c; ZPOPMIN x; ZADD x 0 d                             | ZREVRANGE x 0 0
           ZADD x 1 a; ZADD y 2 a; ZUNIONSTORE z 2 x y WEIGHTS 2 1; DEL x        | ZSCORE z a
+          ZADD x inf a; ZADD x NX INCR -inf a                                   | ZSCORE x a
           ZADD x 1 a 2 b; ZRANGESTORE z x 0 0; ZADD x 0 c                       | ZRANGE z 0 -1
           SET x 1; EXPIREAT x 33000000000; EXPIREAT x 32000000000 GT            | EXPIRETIME x
           SET x 1; PEXPIREAT x 9223372036854775807                              | GET x
@@ -265,6 +268,13 @@ class DefinitionTest {
           ZADD x inf a; ZADD x inf a; ZINCRBY x -inf a                          | ZSCORE x a
           ZADD x inf a; ZADD x inf a; ZADD y -inf a; ZUNIONSTORE z 2 x y        | ZSCORE z a
           ZADD x inf a; ZADD x inf a; ZUNIONSTORE z 1 x WEIGHTS 0               | ZSCORE z a
+          ZADD a inf m 1 x 1 y; ZADD b inf m 1 x; ZADD c -inf m; ZUNIONSTORE d 3 a b c | ZSCORE d m
+          ZADD a inf m 1 x 1 y; ZADD b inf m 1 x; ZADD c -inf m                 | ZINTER 3 a b c WITHSCORES
+          ZADD a 1e16 m 1 x 1 y; ZADD b 1 m; ZADD c -1e16 m 1 x                 | ZUNION 3 a b c WITHSCORES
+          ZADD a 5 m; ZADD b inf m 1 n; ZINTERSTORE d 2 a b WEIGHTS 1 0         | ZSCORE d m
+          ZADD a 5 m; ZADD b inf m 1 n                                          | ZINTER 2 a b WEIGHTS 1 0 AGGREGATE MIN WITHSCORES
+          ZADD a 5 m; ZADD b inf m 1 n                                          | ZUNION 2 a b WEIGHTS 1 0 AGGREGATE MAX WITHSCORES
+          ZADD a 2 m; ZADD b 3 m; ZADD c 4 m; DEL c                             | ZUNION 3 a b c WEIGHTS 1 2 3 WITHSCORES
           ZADD x 0e1 a 1e-300 b                                                 | ZRANGE x 0 -1 WITHSCORES
           SET x a; SETRANGE x 2147483646 b                                      | GET x
           PFADD h MANY; PFADD g b; PFMERGE h g                                  | PFCOUNT h g
@@ -508,6 +518,33 @@ class DefinitionTest {
     assertEquals(Set.of(1L, 3L), verdict.elements(answer.witnesses().getFirst()));
   }
 
+  /** The server's environment says in which language it sorts. */
+  @Test
+  void textsMayBeSortedAsInSomeLanguage() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "RPUSH l B a", ":2\r\n"));
+    trace.add(operation(2, 0, 1, "RPUSH m b a", ":2\r\n"));
+    trace.add(operation(3, 2, 3, "SORT l ALPHA STORE n", ":2\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    for (var question : List.of("SORT l ALPHA=aB", "SORT l ALPHA=Ba", "SORT m ALPHA=ab")) {
+      var answer = why.ask(sorted(question), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+      assertEquals(List.of(question.contains("m") ? 2L : 1L), answer.witnesses().getFirst().rows());
+    }
+    for (var question : List.of("SORT m ALPHA=ba", "LRANGE n 0 -1=aB")) {
+      var answer = why.ask(sorted(question), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.OUTSIDE, answer.certainty(), answer::toString);
+    }
+  }
+
+  /** A question with a reply of two letters. */
+  private static Operation sorted(String question) {
+    var parts = question.split("=", -1);
+    var reply =
+        "*2\r\n$1\r\n%s\r\n$1\r\n%s\r\n".formatted(parts[1].substring(0, 1), parts[1].substring(1));
+    return operation(9, 9, 9, parts[0], reply);
+  }
+
   /** A member that is not there any more has changed how the others are kept. */
   @Test
   void nothingIsClaimedOfTheOrderInWhichASetIsKept() {
@@ -608,6 +645,54 @@ class DefinitionTest {
       var question = operation(4, late, "DBSIZE", ":" + impossible + "\r\n");
       assertEquals(
           Answer.Certainty.OUTSIDE, why.ask(question, Why.Wish.ONE).certainty(), "" + impossible);
+    }
+  }
+
+  /** Until Redis comes by it. */
+  @Test
+  void whatWasOverAlreadyWhenItWasSetMayBeCounted() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 10, 11, "SET a 1 PXAT 1", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var counted = why.ask(operation(2, 12, 13, "DBSIZE", ":1\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, counted.certainty(), counted::toString);
+    assertEquals(List.of(1L), counted.witnesses().getFirst().rows());
+    for (var question : List.of("DBSIZE=:0", "EXISTS a=:0", "SET a 2 NX=+OK")) {
+      var parts = question.split("=", -1);
+      var answer = why.ask(operation(2, 12, 13, parts[0], parts[1] + "\r\n"), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    }
+  }
+
+  /** What is kept was not over when the key was set, if the clock says so. */
+  @Test
+  void aDeadlineThatIsKeptPassesByTheClockAlone() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 0, "PSETEX a 2000 1", "+OK\r\n"));
+    trace.add(operation(2, 2001, 2001, "SET a x KEEPTTL", "+OK\r\n"));
+    var question = operation(3, 2001, 2001, "GET a", "$1\r\nx\r\n");
+    var answer = new Why(SPECIFICATION, trace).ask(question, Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(1, answer.witnesses().getFirst().elements().size(), answer::toString);
+  }
+
+  /** Which of them a count leaves out depends on the fields in which the store finds them. */
+  @Test
+  void ofTwoPlacesThatAreAsNearEitherMayBeFound() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "GEOADD g 13 38 a 13 38 b", ":2\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    for (var found : List.of("a", "b")) {
+      var question =
+          operation(
+              2,
+              2,
+              3,
+              "GEOSEARCH g FROMLONLAT 13 38 BYRADIUS 9 km COUNT 1",
+              "*1\r\n$1\r\n" + found + "\r\n");
+      var answer = why.ask(question, Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+      assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
     }
   }
 
@@ -744,6 +829,23 @@ class DefinitionTest {
     var now = why.ask(now(5050, "GET k"), Why.Wish.ONE);
     assertEquals(Answer.Certainty.CERTAIN, now.certainty(), now::toString);
     assertEquals(Bytes.of("v"), now.reply());
+  }
+
+  /** Nobody knows which came first, but what became of the transaction. */
+  @Test
+  void whoHasStoppedATransactionCameBehindItsWatch() {
+    var watch = operation(1, 0, 10, "WATCH k", "+OK\r\n");
+    var set =
+        new Operation(2, 1, 2, 2, "0", at(5), at(6), Oracle.words("SET k 1"), Bytes.of("+OK\r\n"));
+    var exec = operation(4, 20, 21, "EXEC", "*-1\r\n");
+    var earlier = List.of(operation(3, 11, 12, "MULTI", "+OK\r\n"), watch);
+    var stopped = exec.with(new RedisKind().parts(exec, earlier.iterator()));
+    var trace = new MemoryTrace(SPECIFICATION).add(watch);
+    var nobody = new Why(SPECIFICATION, trace).ask(stopped, Why.Wish.ONE);
+    assertEquals(Answer.Certainty.OUTSIDE, nobody.certainty(), nobody::toString);
+    var answer = new Why(SPECIFICATION, trace.add(set)).ask(stopped, Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of(1L, 2L), answer.witnesses().getFirst().rows());
   }
 
   /** Of what one transaction sets for as long, what it sets first is gone no later. */

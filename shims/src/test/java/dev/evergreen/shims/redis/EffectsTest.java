@@ -58,7 +58,7 @@ class EffectsTest {
     return recorded(false, doing);
   }
 
-  private List<Operation> recorded(boolean outside, Doing doing)
+  private List<Operation> recorded(boolean outside, Doing doing, String... options)
       throws IOException, InterruptedException {
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withDurability(Durability.NONE);
     try (var recording =
@@ -66,7 +66,8 @@ class EffectsTest {
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
         var shimmed =
             Shimmed.start(
-                with -> with.withSpool(recording.spool()).withMonitor(true).withOutside(outside));
+                with -> with.withSpool(recording.spool()).withMonitor(true).withOutside(outside),
+                options);
         var client = shimmed.client()) {
       doing.with(shimmed, client);
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
@@ -145,6 +146,35 @@ class EffectsTest {
           assertTrue(client.ask("FCALL", "none", "1", "a").startsWith("-ERR"));
         });
     assertBecause("GET a", "SET a 1");
+  }
+
+  /** What its commands have told it is not what is in cells, or nobody knows what they did. */
+  @Test
+  void whatAScriptWroteIsOpaqueIfItWentByMoreThanCells() throws IOException, InterruptedException {
+    recorded(
+        false,
+        (shimmed, client) -> {
+          client.ask("SET", "a", "1");
+          assertEquals(
+              ":2\r\n", client.ask("EVAL", "return redis.call('ADDTO',KEYS[1],'2')", "1", "a"));
+          var random = "return redis.call('SET',KEYS[1],redis.call('RANDOMKEY'))";
+          assertEquals("+OK\r\n", client.ask("EVAL", random, "1", "r"));
+          var time = "return redis.call('SET',KEYS[1],redis.call('TIME')[1])";
+          assertEquals("+OK\r\n", client.ask("EVAL", time, "1", "t"));
+          var tells = "redis.call('PUBLISH','c','m') return redis.call('SET',KEYS[1],'1')";
+          assertEquals("+OK\r\n", client.ask("EVAL", tells, "1", "p"));
+        },
+        "--rename-command",
+        "APPEND",
+        "ADDTO");
+    for (var key : List.of("a", "r", "t")) {
+      assertEquals(Certainty.OPAQUE, ask("GET " + key).certainty(), key);
+    }
+    assertEquals(Certainty.CERTAIN, ask("GET p").certainty());
+    var elements = ask("GET r").witnesses().getFirst().elements();
+    assertTrue(
+        elements.getFirst() instanceof Witness.Done(var first) && first.text().equals("SET a 1"),
+        elements::toString);
   }
 
   /** What a script has drawn at random nobody hears. */

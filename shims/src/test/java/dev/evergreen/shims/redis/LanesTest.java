@@ -15,7 +15,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -644,6 +648,44 @@ class LanesTest {
         assertEquals("$100000\r\n" + value + "\r\n", slow.reply());
       }
       assertEquals(1, shimmed.upstreams() - 1, "one was made for the long request");
+    }
+  }
+
+  /**
+   * What is not replied to is remembered: so no more is read of who asks for more and more. But it
+   * may read nothing before it has said all, as it may with Redis alone.
+   */
+  @Test
+  void whoAsksMuchThatIsNotRepliedToWaitsUntilSomeIs() throws Exception {
+    int count = 100_000;
+    var request = "PING " + "x".repeat(200) + "\r\n";
+    var reply = "$200\r\n" + "x".repeat(200) + "\r\n";
+    var taken = new Semaphore(0);
+    try (var shimmed = Shimmed.start(settings -> settings.withSpill(directory, 1L << 30));
+        var client = shimmed.client();
+        var other = shimmed.client()) {
+      client.send("BLPOP", "none", "0");
+      shimmed.shim.tape.tell((_, _, _) -> taken.release());
+      var sending =
+          new FutureTask<@Nullable Void>(
+              () -> {
+                for (int i = 0; i < count; i += 1000) {
+                  client.send(Inline.ascii(request.repeat(1000)));
+                }
+                return null;
+              });
+      Thread.ofPlatform().daemon().start(sending);
+      int asked = 0;
+      while (taken.tryAcquire(2, TimeUnit.SECONDS)) {
+        asked++;
+      }
+      assertTrue(asked < count / 2, asked + " are remembered");
+      assertEquals(":1\r\n", other.ask("RPUSH", "none", "v"));
+      sending.get(20, TimeUnit.SECONDS);
+      assertEquals("*2\r\n$4\r\nnone\r\n$1\r\nv\r\n", client.reply());
+      for (int i = 0; i < count; i++) {
+        assertEquals(reply, client.reply());
+      }
     }
   }
 

@@ -224,6 +224,30 @@ class RecordedTest {
     }
   }
 
+  /** What is to be done about the connection is remembered until EXEC, but not without bound. */
+  @Test
+  void aTransactionOfTooMuchAboutItsConnectionPassesWithAnUnknownOutcome()
+      throws IOException, InterruptedException {
+    int count = 300;
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("MULTI");
+                for (int i = 0; i < count; i++) {
+                  var name = "n".repeat(30_000);
+                  assertEquals("+QUEUED\r\n", client.ask("CLIENT", "SETNAME", name));
+                }
+                assertEquals("*300\r\n" + "+OK\r\n".repeat(count), client.ask("EXEC"));
+                assertEquals("+PONG\r\n", client.ask("PING"));
+              }
+            });
+    for (var last : operations.subList(operations.size() - 2, operations.size())) {
+      assertTrue(last.outcomeUnknown(), () -> told(last));
+    }
+  }
+
   /** As many as there can be in what is looked at whole, and some behind it. */
   @Test
   void aTransactionOfVeryManyCommandsPassesAndIsRecorded()
@@ -531,7 +555,7 @@ class RecordedTest {
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       var answer = new Why(new RedisSpecification(), trace).ask(operations.getLast(), Why.Wish.ONE);
       assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
-      assertEquals(List.of("WATCH a", "WATCH c", "SET a 2"), causes(answer));
+      assertEquals(List.of("WATCH a", "SET a 2"), causes(answer));
     }
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
   }
@@ -602,7 +626,54 @@ class RecordedTest {
                 carryOutNothing(shimmed, "WATCH a; EXEC; WATCH b; OTHER; MULTI; SET c 1; EXEC"));
     var answer = why(operations.getLast());
     assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
-    assertEquals(List.of("WATCH a", "WATCH b", "SET a 1"), causes(answer));
+    assertEquals(List.of("WATCH a", "SET a 1"), causes(answer));
+  }
+
+  /** A removal alone stops nothing: without what was there it would have removed nothing. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          WATCH k; SET k 1!; DEL k!                                  | WATCH k; SET k 1
+          SADD s a!; WATCH s; SREM s a!                              | SADD s a; WATCH s; SREM s a
+          SET k 1!; WATCH k; DEL k!; SET k 2!; DEL k!                | WATCH k; SET k 2
+          SET k 1!; WATCH k; SET k 1!                                | WATCH k; SET k 1
+          SET k 1!; WATCH k; RENAME k l!                             | SET k 1; WATCH k; RENAME k l
+          SET k 1!; WATCH k; FLUSHALL!                               | SET k 1; WATCH k; FLUSHALL
+          WATCH k; SET k 1!; UNWATCH; DEL k!; WATCH k; SET k 2!      | WATCH k; SET k 2
+          """)
+  void aTransactionIsNotStoppedByARemovalAlone(String commands, String expected)
+      throws IOException, InterruptedException {
+    var answer = why(stopped(commands));
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of(expected.split("; ", -1)), causes(answer));
+  }
+
+  /** What was there is there as before: that it was written nobody can see. */
+  @Test
+  void nothingIsClaimedOfATransactionThatIsStoppedByAWriteOfTheSame()
+      throws IOException, InterruptedException {
+    var answer = why(stopped("RPUSH k a!; WATCH k; LSET k 0 a!"));
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+  }
+
+  /** An EXEC that is stopped by these, of which another client does those with a mark. */
+  private Operation stopped(String commands) throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client();
+                  var other = shimmed.client()) {
+                for (var command : (commands + "; MULTI; GET x; EXEC").split("; ", -1)) {
+                  var words = command.replace("!", "").split(" ", -1);
+                  (command.endsWith("!") ? other : client).ask(words);
+                }
+              }
+            });
+    assertEquals("*-1\r\n", "" + operations.getLast().reply());
+    return operations.getLast();
   }
 
   @Test
@@ -983,6 +1054,83 @@ class RecordedTest {
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.OPAQUE, ask("GET b").certainty());
     assertEquals(Answer.Certainty.CERTAIN, ask("GET c").certainty());
+  }
+
+  /** What waits is served from the key that gets something first, wherever that stands. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          PING | BLPOP a b 0                    | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+          PING | BRPOP a b 0                    | RPUSH b 1 2; RPUSH a 1           | LRANGE a 0 -1; LRANGE b 0 -1
+          PING | BLMPOP 0 2 a b LEFT            | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+          PING | BZPOPMIN a b 0                 | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+          PING | BZMPOP 0 2 a b MAX             | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+          PING | XREAD BLOCK 0 STREAMS a b 0 0  | XADD b 1-1 f v; XADD a 1-1 f v   | XLEN a; XLEN b
+          XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b $ $ | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
+          XGROUP CREATE a g $ MKSTREAM; XGROUP CREATE b g $ MKSTREAM | XREADGROUP GROUP g c BLOCK 0 STREAMS a b > > | XADD b 1-1 f v; XADD a 1-1 f v | XPENDING a g; XPENDING b g
+          """)
+  void whatWaitsIsServedFromTheKeyThatGetsSomethingFirst(
+      String before, String waits, String writes, String questions)
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var waiting = shimmed.client();
+                  var other = shimmed.client()) {
+                askAll(other, before);
+                waiting.send(waits.split(" ", -1));
+                while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
+                  Thread.onSpinWait();
+                }
+                askAll(other, "MULTI; " + writes + "; EXEC");
+                var reply = waiting.reply();
+                assertTrue(reply.contains("$1\r\nb\r\n"), reply);
+                askAll(other, questions);
+              }
+            });
+    for (var operation : operations) {
+      if ((waits + "; " + questions).contains(operation.text())) {
+        var answer = why(operation);
+        assertNotEquals(Answer.Certainty.OUTSIDE, answer.certainty(), answer::toString);
+        boolean waited = operation.text().equals(waits);
+        assertTrue(waited || !answer.witnesses().getFirst().rows().isEmpty(), answer::toString);
+      }
+    }
+  }
+
+  private static void askAll(Talk client, String commands) throws IOException {
+    for (var command : commands.split("; ", -1)) {
+      var reply = client.ask(command.split(" ", -1));
+      assertFalse(reply.startsWith("-"), reply);
+    }
+  }
+
+  @Test
+  void whoWaitsForTheEndOfAStreamIsToldWhatCameSince() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var waiting = shimmed.client();
+                  var other = shimmed.client()) {
+                askAll(other, "XADD s 1-1 f v; XADD t 1-1 f v");
+                waiting.send("XREAD", "BLOCK", "0", "STREAMS", "t", "s", "$", "$");
+                while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
+                  Thread.onSpinWait();
+                }
+                askAll(other, "XADD s 1-2 f v");
+                var reply = waiting.reply();
+                assertTrue(reply.contains("1-2"), reply);
+                askAll(other, "XADD s 1-3 f v");
+              }
+            });
+    var read = operations.stream().filter(one -> one.text().startsWith("XREAD")).findFirst();
+    var answer = why(read.orElseThrow());
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of("XADD s 1-2 f v"), causes(answer));
   }
 
   /** As one of a module, or of a newer Redis. */
