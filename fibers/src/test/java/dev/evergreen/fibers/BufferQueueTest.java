@@ -170,6 +170,10 @@ class BufferQueueTest {
     return poor;
   }
 
+  private static <T> T present(AtomicReference<T> reference) {
+    return Objects.requireNonNull(reference.get());
+  }
+
   /** Seen: for a second nobody had any of it. */
   @Test
   void memoryThatIsThereAfterARefusalIsTaken() {
@@ -192,7 +196,7 @@ class BufferQueueTest {
   void whatIsGivenBackWhileOneIsMadeIsHandedOn() {
     var memory = new AtomicInteger(1);
     var meanwhile = new AtomicReference<Runnable>(() -> {});
-    var poor = poor(memory, () -> meanwhile.get().run());
+    var poor = poor(memory, () -> present(meanwhile).run());
     var first = new Turn(false, null);
     var second = new Turn(false, null);
     enter(poor, first);
@@ -220,7 +224,7 @@ class BufferQueueTest {
               if (!others.isEmpty()) {
                 // It does not wait for us.
                 var next = others.remove();
-                CompletableFuture.runAsync(() -> enter(queue.get(), next)).join();
+                CompletableFuture.runAsync(() -> enter(present(queue), next)).join();
                 assertNull(next.given());
               }
             });
@@ -240,7 +244,7 @@ class BufferQueueTest {
     var poor =
         poor(
             new AtomicInteger(),
-            () -> CompletableFuture.runAsync(() -> enter(queue.get(), second)).join());
+            () -> CompletableFuture.runAsync(() -> enter(present(queue), second)).join());
     queue.set(poor);
     enter(poor, new Turn(false, null));
     assertTrue(second.await(System.nanoTime() + TimeUnit.HOURS.toNanos(1)));
