@@ -1,11 +1,9 @@
 package dev.evergreen.fibers;
 
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.LinkedHashSet;
 import java.util.SequencedSet;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Supplier;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,11 +14,18 @@ import org.jspecify.annotations.Nullable;
  * already and give that back when they get on, so they also come before those that begin.
  *
  * <p>No wake-up is lost: whoever wants one enters its turn, and then all are given what there is;
- * so is it whenever there is more. All that is done under the monitor, in which nobody waits.
+ * so is it whenever there is more. All that is done under the monitor, in which nobody waits. Only
+ * who waits has more of them made, outside of it: when the JVM has little memory it may take half a
+ * second to say no, and what others give back meanwhile is handed on. One does so at a time, for
+ * all whose turn it is. Who comes meanwhile relies on that one, which looks for more turns when it
+ * has one made, and wakes all when there is no memory, so that each looks for itself from then on.
  */
 final class BufferQueue {
 
-  /** So long nobody asks again for memory of which there was none. */
+  /**
+   * So long the JVM is not asked again to look for memory when it had none: each time it stops all
+   * for a collection. What it has by itself is taken at once.
+   */
   private static final long REFUSED_NANOS = 1_000_000_000;
 
   /** Of somebody who wants a buffer. */
@@ -58,9 +63,8 @@ final class BufferQueue {
     }
   }
 
-  private final AtomicInteger count;
-  private final Supplier<ByteBuffer> make;
-  private final ArrayDeque<ByteBuffer> ready = new ArrayDeque<>();
+  private final BufferStock stock;
+  private final BooleanSupplier hasMemory;
   private final LinkedHashSet<Turn> goingOn = new LinkedHashSet<>();
   private final LinkedHashSet<Turn> beginning = new LinkedHashSet<>();
 
@@ -69,8 +73,11 @@ final class BufferQueue {
 
   private volatile int waiting;
 
+  /** Whether somebody has one made. */
+  private boolean making;
+
   /** When there was no memory for one more, if that was the last answer. */
-  private @Nullable Long refusedAt;
+  private volatile @Nullable Long refusedAt;
 
   private boolean endedBefore;
   private long ended;
@@ -78,11 +85,11 @@ final class BufferQueue {
   /**
    * One without a limit.
    *
-   * @param count of all that there are, here and elsewhere
+   * @param hasMemory whether the JVM has memory for one more by itself
    */
-  BufferQueue(AtomicInteger count, Supplier<ByteBuffer> make) {
-    this.count = count;
-    this.make = make;
+  BufferQueue(BufferStock stock, BooleanSupplier hasMemory) {
+    this.stock = stock;
+    this.hasMemory = hasMemory;
   }
 
   int limit() {
@@ -98,16 +105,21 @@ final class BufferQueue {
     return waiting;
   }
 
+  /** Whether there was no memory for one more, and none has been made since. */
+  boolean refused() {
+    return refusedAt != null;
+  }
+
+  /** Some may wait for one that can be {@linkplain #make made} then. */
   synchronized void limit(int most) {
     limit = most;
     hand();
-    while (!ready.isEmpty() && (!limited() || count.get() > most)) {
-      ready.removeFirst();
-      count.decrementAndGet();
-    }
   }
 
-  /** From now on it is its turn some time; what it is given may be there at once. */
+  /**
+   * From now on it is its turn some time; what it is given may be there at once. If not, one may
+   * have to be {@linkplain #make made} for it.
+   */
   synchronized void enter(Turn turn) {
     (turn.goesOn ? goingOn : beginning).add(turn);
     hand();
@@ -136,11 +148,7 @@ final class BufferQueue {
 
   /** One of those that there are is not used any more. */
   synchronized void give(ByteBuffer buffer) {
-    if (!limited() || count.get() > limit) {
-      count.decrementAndGet();
-    } else {
-      ready.addFirst(buffer);
-    }
+    stock.leave(buffer);
     hand();
   }
 
@@ -154,44 +162,77 @@ final class BufferQueue {
     goingOn.stream().filter(turn -> turn.wire == wire).forEach(Turn::wake);
   }
 
+  /** Has those made that are to be given and lie nowhere, if nobody does so already. */
+  void make() {
+    while (beginsToMake()) {
+      @Nullable ByteBuffer made = null;
+      try {
+        made = stock.takePromised();
+      } catch (OutOfMemoryError e) {
+        // All wait on for those that are given back.
+      } finally {
+        hasMade(made);
+      }
+    }
+  }
+
+  private synchronized boolean beginsToMake() {
+    hand();
+    if (making || !someMayHaveOne() || isRefused()) {
+      return false;
+    }
+    // Others must not be given it meanwhile as well.
+    stock.promise();
+    making = true;
+    return true;
+  }
+
+  private boolean someMayHaveOne() {
+    return goingOn.isEmpty() ? mayHaveOne(beginning, mostBegun()) : mayHaveOne(goingOn, limit);
+  }
+
+  private boolean mayHaveOne(SequencedSet<Turn> turns, int most) {
+    return !turns.isEmpty() && stock.used() < most;
+  }
+
+  private int mostBegun() {
+    return limit - limit / 4;
+  }
+
+  private boolean isRefused() {
+    var at = refusedAt;
+    return at != null && System.nanoTime() - at < REFUSED_NANOS && !hasMemory.getAsBoolean();
+  }
+
+  private synchronized void hasMade(@Nullable ByteBuffer made) {
+    making = false;
+    if (made != null) {
+      refusedAt = null;
+      give(made);
+    } else {
+      refusedAt = System.nanoTime();
+      hand();
+      goingOn.forEach(Turn::wake);
+      beginning.forEach(Turn::wake);
+    }
+  }
+
   private void hand() {
-    int most = limit;
-    handTo(goingOn, most);
+    handTo(goingOn, limit);
     if (goingOn.isEmpty()) {
-      handTo(beginning, most - most / 4);
+      handTo(beginning, mostBegun());
     }
     waiting = goingOn.size() + beginning.size();
   }
 
-  /**
-   * Null if there is no memory for it. That must befall neither who gives one nor a turn that is
-   * entered, which would stay without anybody who waits: all wait on for those that are given back.
-   * As it takes the JVM half a second to say no, in which all others wait for the monitor, it is
-   * not asked again for a while.
-   */
-  private @Nullable ByteBuffer oneMore() {
-    if (refusedAt != null && System.nanoTime() - refusedAt < REFUSED_NANOS) {
-      return null;
-    }
-    try {
-      var made = make.get();
-      count.incrementAndGet();
-      refusedAt = null;
-      return made;
-    } catch (OutOfMemoryError e) {
-      refusedAt = System.nanoTime();
-      return null;
-    }
-  }
-
   private void handTo(SequencedSet<Turn> turns, int most) {
-    while (!turns.isEmpty() && count.get() - ready.size() < most) {
-      var buffer = ready.isEmpty() ? oneMore() : ready.removeFirst();
+    while (mayHaveOne(turns, most)) {
+      var buffer = stock.takeLying();
       if (buffer == null) {
         return;
       }
       var first = turns.removeFirst();
-      first.given = buffer.clear();
+      first.given = buffer;
       first.wake();
     }
   }

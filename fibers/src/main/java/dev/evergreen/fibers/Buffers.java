@@ -7,33 +7,45 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
-import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingDeque;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Buffers of native memory, 64 KiB each, on loan. Each processor has some lying ready, used by what
  * runs on it only; threads that run on none share some. A fiber should hold one only while it
  * works, not while it waits: with many connections that is what their memory would go to.
+ *
+ * <p>What lies ready nowhere and is not lent is kept for all. So there are never more than were
+ * lent and ready at once: who sees to it that {@link #count} stays below {@link #capacity} never
+ * has the JVM look for memory. What was kept for nothing for ten seconds goes back to the garbage
+ * collector, an eighth each time.
  */
 public final class Buffers {
 
   /** Of each buffer, in bytes: the most that leaves in one write. */
   public static final int SIZE = 64 << 10;
 
-  /** More of them are left to the garbage collector. */
+  /** What is not needed for so long may go back to the garbage collector. */
+  private static final long KEPT_SECONDS = 10;
+
+  /** So many lie ready at a processor. More of them are for all. */
   private static final int KEPT = 64;
 
-  /** Changes only when one is made or left to the garbage collector, which is rare. */
-  private static final AtomicInteger count = new AtomicInteger();
+  /** Those that are for all. They are asked for when none lies ready, which is rare. */
+  private static final BufferStock STOCK =
+      new BufferStock(
+          Buffers::allocate,
+          CompletableFuture.delayedExecutor(KEPT_SECONDS, TimeUnit.SECONDS, Runnable::run));
 
   /** So long who waits for one leaves others in peace. */
   private static final long GRACE_NANOS = 1_000_000_000;
@@ -45,7 +57,7 @@ public final class Buffers {
   private static final long APART_NANOS = GRACE_NANOS / 10;
 
   /** While there is a limit, all buffers but those that were ready before. */
-  private static final BufferQueue QUEUE = new BufferQueue(count, Buffers::allocate);
+  private static final BufferQueue QUEUE = new BufferQueue(STOCK, Buffers::hasMemory);
 
   /** While there is a limit: those that hold one for a peer that does not read. */
   static final SlowPeers BLOCKED_WRITERS = new SlowPeers();
@@ -56,14 +68,6 @@ public final class Buffers {
   Buffers() {}
 
   private static final LinkedBlockingDeque<ByteBuffer> SHARED = new LinkedBlockingDeque<>(KEPT);
-
-  /**
-   * Those that are left to the garbage collector. Whoever would make one takes one of them as long
-   * as it is there: it has its memory, and there may be none for another one until the collector
-   * has been waited for.
-   */
-  private static final ConcurrentLinkedDeque<WeakReference<ByteBuffer>> LEFT =
-      new ConcurrentLinkedDeque<>();
 
   /**
    * A buffer that was lent to one borrower. Closing gives it back, on whichever processor; who did
@@ -131,7 +135,7 @@ public final class Buffers {
 
   private static ByteBuffer more(boolean goesOn, @Nullable Connection wire) throws IOException {
     if (!limited()) {
-      return oneMore();
+      return STOCK.take();
     }
     var turn = new Turn(goesOn, wire);
     QUEUE.enter(turn);
@@ -140,25 +144,34 @@ public final class Buffers {
   }
 
   private static ByteBuffer await(Turn turn) throws IOException {
-    var scope = CancelScope.current();
+    try {
+      QUEUE.make();
+      if (turn.given() == null) {
+        await(turn, CancelScope.current());
+      }
+    } catch (Throwable e) {
+      // Whatever it is: what is given to a turn that stays is nobody's any more.
+      var late = QUEUE.leave(turn);
+      if (late != null) {
+        QUEUE.give(late);
+      }
+      throw e;
+    }
+    return Objects.requireNonNull(turn.given());
+  }
+
+  private static void await(Turn turn, CancelScope.@Nullable Bound scope) throws IOException {
     Runnable wake = turn::wake;
     if (scope != null) {
       scope.begin(wake);
     }
     try {
       await(turn, scope, System.nanoTime());
-    } catch (IOException e) {
-      var late = QUEUE.leave(turn);
-      if (late != null) {
-        QUEUE.give(late);
-      }
-      throw e;
     } finally {
       if (scope != null) {
         scope.end(wake);
       }
     }
-    return Objects.requireNonNull(turn.given());
   }
 
   private static void await(Turn turn, CancelScope.@Nullable Bound scope, long began)
@@ -170,22 +183,29 @@ public final class Buffers {
       if (scope != null) {
         scope.checkWait("borrow a buffer");
       }
-      long now = System.nanoTime();
-      if (now - began >= PATIENCE_NANOS && QUEUE.mayEnd(now, APART_NANOS)) {
-        throw new BuffersExhaustedException(QUEUE.limit());
+      awaitNext(turn, scope, began, System.nanoTime());
+      QUEUE.make();
+    }
+  }
+
+  /** Waits until it is given one, or is to look again. */
+  private static void awaitNext(Turn turn, CancelScope.@Nullable Bound scope, long began, long now)
+      throws IOException {
+    if (now - began >= PATIENCE_NANOS && QUEUE.mayEnd(now, APART_NANOS)) {
+      throw new BuffersExhaustedException(QUEUE.limit());
+    }
+    boolean inGrace = now - began < GRACE_NANOS;
+    if (!inGrace) {
+      BLOCKED_WRITERS.hangUp(QUEUE.waiting(), Duration.ofNanos(GRACE_NANOS), Long.MAX_VALUE);
+    }
+    // Memory that was refused tells nobody when it is there.
+    long next = inGrace && !QUEUE.refused() ? began + GRACE_NANOS : now + APART_NANOS;
+    long until = scope != null && scope.until() - next < 0 ? scope.until() : next;
+    if (!turn.await(until)) {
+      if (turn.wire != null) {
+        turn.wire.close();
       }
-      if (now - began >= GRACE_NANOS) {
-        BLOCKED_WRITERS.hangUp(QUEUE.waiting(), Duration.ofNanos(GRACE_NANOS), Long.MAX_VALUE);
-        QUEUE.lookAgain(); // There may be memory by now that was refused.
-      }
-      long next = now - began < GRACE_NANOS ? began + GRACE_NANOS : now + APART_NANOS;
-      long until = scope != null && scope.until() - next < 0 ? scope.until() : next;
-      if (!turn.await(until)) {
-        if (turn.wire != null) {
-          turn.wire.close();
-        }
-        throw new ClosedByInterruptException();
-      }
+      throw new ClosedByInterruptException();
     }
   }
 
@@ -203,48 +223,14 @@ public final class Buffers {
   /** Lends one in any case, for what has to be kept. */
   static Loan lendAnyway() {
     var ready = ready();
-    return new Loan(ready != null ? ready : oneMore());
-  }
-
-  /**
-   * It counts before it is there, as the JVM may wait for memory: many could begin meanwhile who
-   * are told that there are few.
-   */
-  private static ByteBuffer oneMore() {
-    count.incrementAndGet();
-    try {
-      var left = left();
-      return left != null ? left : allocate();
-    } catch (Throwable e) {
-      count.decrementAndGet();
-      throw e;
-    }
-  }
-
-  /** One that the garbage collector has not come for yet; null if there is none. */
-  private static @Nullable ByteBuffer left() {
-    for (var ref = LEFT.pollFirst(); ref != null; ref = LEFT.pollFirst()) {
-      var buffer = ref.get();
-      if (buffer != null) {
-        return buffer.clear();
-      }
-    }
-    return null;
-  }
-
-  private static void leave(ByteBuffer buffer) {
-    count.decrementAndGet();
-    LEFT.addFirst(new WeakReference<>(buffer));
-    // The collector takes all at once: so no more places are kept than there were buffers.
-    for (var last = LEFT.peekLast(); last != null && last.refersTo(null); last = LEFT.peekLast()) {
-      LEFT.removeLastOccurrence(last);
-    }
+    return new Loan(ready != null ? ready : STOCK.take());
   }
 
   /** Of a processor that has ended. */
   void discard() {
-    count.addAndGet(-free.size());
-    free.clear();
+    for (var buffer = free.pollFirst(); buffer != null; buffer = free.pollFirst()) {
+      STOCK.leave(buffer);
+    }
     QUEUE.lookAgain();
   }
 
@@ -274,6 +260,7 @@ public final class Buffers {
       throw new IllegalArgumentException("at least 1 buffer must be allowed, not " + most);
     }
     QUEUE.limit(most);
+    QUEUE.make();
   }
 
   /** How many fibers wait for one, as there may be no more of them. */
@@ -281,17 +268,41 @@ public final class Buffers {
     return QUEUE.waiting();
   }
 
-  /** How many there are in this process, lent and lying ready together. */
+  /**
+   * How many there are in this process, lent and lying ready together. Beside them there may be as
+   * many kept for all as there were more of them at another time.
+   */
   public static int count() {
-    return count.get();
+    return STOCK.used();
   }
 
   /** For how many of them the JVM has memory, if nothing else takes any of that kind. */
   public static int capacity() {
-    var bean = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
-    long set = Long.parseLong(bean.getVMOption("MaxDirectMemorySize").getValue());
-    long bytes = set != 0 ? set : Runtime.getRuntime().maxMemory();
-    return Math.clamp(bytes / SIZE, 1, Integer.MAX_VALUE);
+    return Math.clamp(Memory.MOST / SIZE, 1, Integer.MAX_VALUE);
+  }
+
+  /** Whether the JVM has memory for one more, without having it look for some. */
+  private static boolean hasMemory() {
+    return Memory.DIRECT.stream().allMatch(pool -> pool.getTotalCapacity() <= Memory.MOST - SIZE);
+  }
+
+  /** The JVM's memory of this kind. */
+  private static final class Memory {
+    static final List<BufferPoolMXBean> DIRECT =
+        ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+            .filter(pool -> pool.getName().equals("direct"))
+            .toList();
+
+    /** In bytes. */
+    static final long MOST = most();
+
+    private Memory() {}
+
+    private static long most() {
+      var bean = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+      long set = Long.parseLong(bean.getVMOption("MaxDirectMemorySize").getValue());
+      return set != 0 ? set : Runtime.getRuntime().maxMemory();
+    }
   }
 
   /** With an arena of its own: else a segment of it would make one each time. */
@@ -316,7 +327,7 @@ public final class Buffers {
       }
     }
     if (!kept) {
-      leave(buffer);
+      STOCK.leave(buffer);
     }
   }
 }

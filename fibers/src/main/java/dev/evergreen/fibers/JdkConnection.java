@@ -30,7 +30,11 @@ final class JdkConnection extends Connection {
   private final SocketChannel channel;
   private final @Nullable UnixDomainSocketAddress listenedAt;
 
-  /** Of the reader: what was read ahead, ready to be taken. */
+  /**
+   * Of the reader: what was read ahead, ready to be taken. It is on the heap: each connection has
+   * one, also at rest, and the JVM's native memory is left to {@link Buffers}, which counts only
+   * its own.
+   */
   private @Nullable ByteBuffer staging;
 
   private @Nullable Ahead<Integer> reading;
@@ -168,7 +172,7 @@ final class JdkConnection extends Connection {
   /** Reads ahead, in this thread if there is no limit. */
   private void readAhead() throws IOException {
     if (staging == null) {
-      staging = ByteBuffer.allocateDirect(STAGING_SIZE).limit(0);
+      staging = ByteBuffer.allocate(STAGING_SIZE).limit(0);
     }
     var into = staging;
     if (reading == null && !mayGiveUp()) {

@@ -4,29 +4,40 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.BufferQueue.Turn;
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Many orders of what can happen to those that wait for buffers, beside a model of a few lines. */
 class BufferQueueTest {
   private static final int SEEDS = Integer.getInteger("evergreen.fibers.seeds", 500);
   private static final int STEPS = 300;
 
-  private final AtomicInteger count = new AtomicInteger();
-  private final BufferQueue queue = new BufferQueue(count, () -> ByteBuffer.allocate(1));
+  private final BufferStock stock = stock(() -> ByteBuffer.allocate(1));
+  private final BufferQueue queue = new BufferQueue(stock, () -> false);
   private final List<Turn> holding = new ArrayList<>();
   private final List<Turn> goingOn = new ArrayList<>();
   private final List<Turn> beginning = new ArrayList<>();
   private int limit;
+  private int mostHeld;
+
+  private static BufferStock stock(Supplier<ByteBuffer> make) {
+    return new BufferStock(make, _ -> {});
+  }
 
   @Test
   void whoComesFirstIsGivenTheFirst() {
@@ -44,6 +55,7 @@ class BufferQueueTest {
   private void limit(int most) {
     limit = most;
     queue.limit(most);
+    queue.make();
   }
 
   private void step(Random random) {
@@ -72,7 +84,12 @@ class BufferQueueTest {
   private void enter(List<Turn> line, boolean goesOn) {
     var turn = new Turn(goesOn, null);
     line.add(turn);
+    enter(queue, turn);
+  }
+
+  private static void enter(BufferQueue queue, Turn turn) {
     queue.enter(turn);
+    queue.make();
   }
 
   private static ByteBuffer buffer(Turn turn) {
@@ -88,7 +105,9 @@ class BufferQueueTest {
     beginning.forEach(turn -> assertNull(turn.given(), when));
     goingOn.forEach(turn -> assertNull(turn.given(), when));
     assertEquals(goingOn.size() + beginning.size(), queue.waiting(), when);
-    assertTrue(count.get() <= Math.max(limit, holding.size()), when);
+    assertEquals(holding.size(), stock.used(), when);
+    mostHeld = Math.max(mostHeld, holding.size());
+    assertEquals(mostHeld, stock.made(), when);
     for (int i = 1; i < holding.size(); i++) {
       for (int j = 0; j < i; j++) {
         assertNotSame(holding.get(i).given(), holding.get(j).given(), when);
@@ -109,8 +128,8 @@ class BufferQueueTest {
     limit(1);
     var first = new Turn(false, null);
     var second = new Turn(false, null);
-    queue.enter(first);
-    queue.enter(second);
+    enter(queue, first);
+    enter(queue, second);
     queue.give(buffer(first));
     // It gave up before it looked.
     assertSame(second.given(), queue.leave(second));
@@ -120,28 +139,135 @@ class BufferQueueTest {
   /** Seen: the error was thrown, and what was given later went to one that waited no more. */
   @Test
   void whereThereIsNoMemoryForOneItIsWaitedFor() {
-    var none = new AtomicBoolean();
-    var poor =
-        new BufferQueue(
-            count,
-            () -> {
-              if (none.get()) {
-                throw new OutOfMemoryError("no more memory, says the test");
-              }
-              return ByteBuffer.allocate(1);
-            });
-    poor.limit(3);
+    var memory = new AtomicInteger(1);
+    var poor = poor(memory, () -> {});
     var first = new Turn(false, null);
-    poor.enter(first);
-    none.set(true);
+    enter(poor, first);
     var second = new Turn(false, null);
-    poor.enter(second);
+    enter(poor, second);
     assertNull(second.given());
+    assertTrue(poor.refused());
     assertEquals(1, poor.waiting());
     var given = buffer(first);
     poor.give(given);
     assertSame(given, second.given());
-    assertEquals(1, count.get());
+  }
+
+  /** One that has memory for so many, and does something else before it takes it. */
+  private static BufferQueue poor(AtomicInteger memory, Runnable meanwhile) {
+    var stock =
+        stock(
+            () -> {
+              meanwhile.run();
+              if (memory.getAndDecrement() <= 0) {
+                memory.incrementAndGet();
+                throw new OutOfMemoryError("no more memory, says the test");
+              }
+              return ByteBuffer.allocate(1);
+            });
+    var poor = new BufferQueue(stock, () -> memory.get() > 0);
+    poor.limit(12);
+    return poor;
+  }
+
+  private static <T> T present(AtomicReference<T> reference) {
+    return Objects.requireNonNull(reference.get());
+  }
+
+  /** Seen: for a second nobody had any of it. */
+  @Test
+  void memoryThatIsThereAfterARefusalIsTaken() {
+    var memory = new AtomicInteger();
+    var poor = poor(memory, () -> {});
+    var first = new Turn(false, null);
+    enter(poor, first);
+    assertNull(first.given());
+    memory.set(2);
+    var second = new Turn(false, null);
+    enter(poor, second);
+    buffer(first);
+    buffer(second);
+    assertEquals(false, poor.refused());
+  }
+
+  /** Seen: none could be given back until the JVM had said that it has no memory for one more. */
+  @Test
+  @Timeout(60)
+  void whatIsGivenBackWhileOneIsMadeIsHandedOn() {
+    var memory = new AtomicInteger(1);
+    var meanwhile = new AtomicReference<Runnable>(() -> {});
+    var poor = poor(memory, () -> present(meanwhile).run());
+    var first = new Turn(false, null);
+    var second = new Turn(false, null);
+    enter(poor, first);
+    meanwhile.set(
+        () -> {
+          CompletableFuture.runAsync(() -> poor.give(buffer(first))).join();
+          assertSame(first.given(), second.given());
+        });
+    enter(poor, second);
+    assertSame(first.given(), second.given());
+    assertEquals(0, poor.waiting());
+  }
+
+  @Test
+  @Timeout(60)
+  void whoMakesOneDoesSoForThoseWhoComeMeanwhile() {
+    var memory = new AtomicInteger(3);
+    var others = new ArrayDeque<>(List.of(new Turn(false, null), new Turn(true, null)));
+    var all = new ArrayList<>(others);
+    var queue = new AtomicReference<BufferQueue>();
+    var poor =
+        poor(
+            memory,
+            () -> {
+              if (!others.isEmpty()) {
+                // It does not wait for us.
+                var next = others.remove();
+                CompletableFuture.runAsync(() -> enter(present(queue), next)).join();
+                assertNull(next.given());
+              }
+            });
+    queue.set(poor);
+    var first = new Turn(false, null);
+    enter(poor, first);
+    buffer(first);
+    all.forEach(BufferQueueTest::buffer);
+  }
+
+  /** Else those would wait for one that nobody makes. */
+  @Test
+  @Timeout(60)
+  void allLookForThemselvesWhenThereIsNoMemory() {
+    var second = new Turn(false, null);
+    var queue = new AtomicReference<BufferQueue>();
+    var poor =
+        poor(
+            new AtomicInteger(),
+            () -> CompletableFuture.runAsync(() -> enter(present(queue), second)).join());
+    queue.set(poor);
+    enter(poor, new Turn(false, null));
+    assertTrue(second.await(System.nanoTime() + TimeUnit.HOURS.toNanos(1)));
+    assertNull(second.given());
+    assertTrue(poor.refused());
+  }
+
+  @Test
+  void whateverEndsTheMakingOfOneOthersMayBeMade() {
+    var failures = new ArrayDeque<RuntimeException>(List.of(new IllegalStateException("once")));
+    var poor =
+        poor(
+            new AtomicInteger(1),
+            () -> {
+              if (!failures.isEmpty()) {
+                throw failures.remove();
+              }
+            });
+    var first = new Turn(false, null);
+    poor.enter(first);
+    assertThrows(IllegalStateException.class, poor::make);
+    poor.make();
+    buffer(first);
   }
 
   /** Seen: each who came or gave one had all others wait until the JVM had looked for memory. */
@@ -150,14 +276,15 @@ class BufferQueueTest {
     var asked = new AtomicInteger();
     var poor =
         new BufferQueue(
-            count,
-            () -> {
-              asked.incrementAndGet();
-              throw new OutOfMemoryError("no memory, says the test");
-            });
+            stock(
+                () -> {
+                  asked.incrementAndGet();
+                  throw new OutOfMemoryError("no memory, says the test");
+                }),
+            () -> false);
     poor.limit(3);
     for (int i = 0; i < 10_000; i++) {
-      poor.enter(new Turn(false, null));
+      enter(poor, new Turn(false, null));
     }
     assertTrue(asked.get() < 1_000, "asked " + asked + " times");
     assertEquals(10_000, poor.waiting());
@@ -176,11 +303,11 @@ class BufferQueueTest {
     var turns = new ArrayList<Turn>();
     for (int i = 0; i < 3; i++) {
       turns.add(new Turn(false, null));
-      queue.enter(turns.getLast());
+      enter(queue, turns.getLast());
     }
     limit(Integer.MAX_VALUE);
     turns.forEach(BufferQueueTest::buffer);
     turns.forEach(turn -> queue.give(buffer(turn)));
-    assertEquals(0, count.get());
+    assertEquals(0, stock.used());
   }
 }

@@ -89,7 +89,8 @@ final class Edge extends Handler.Abstract {
       Counters counters,
       Replies replies,
       Answers answers,
-      WebSocketComponents components) {
+      WebSocketComponents components,
+      Places places) {
     this.guard = guard;
     this.settings = settings;
     this.authenticator = authenticator;
@@ -102,7 +103,7 @@ final class Edge extends Handler.Abstract {
     this.replies = replies;
     this.answers = answers;
     this.components = components;
-    this.places = new Places(settings.maxRequests());
+    this.places = places;
   }
 
   /** Finds out who asks, if a proxy says so; before anything else is done with a request. */

@@ -16,18 +16,14 @@ import java.util.concurrent.TimeUnit;
 final class Places {
 
   /** So long does who goes on wait for a place at most. */
-  private static final Duration GO_ON_WITHIN = Duration.ofSeconds(5);
+  static final Duration GO_ON_WITHIN = Duration.ofSeconds(5);
 
   /** Fair, so that those who go on do so in turn. */
   private final Semaphore free;
 
   private final Duration goOnWithin;
 
-  Places(int most) {
-    this(most, GO_ON_WITHIN);
-  }
-
-  /** With another limit to how long who goes on waits for a place. */
+  /** With a limit to how long who goes on waits for a place. */
   Places(int most, Duration goOnWithin) {
     this.free = new Semaphore(most, true);
     this.goOnWithin = goOnWithin;

@@ -105,7 +105,8 @@ public final class WebServer implements AutoCloseable {
             counters,
             replies,
             answers,
-            components(server, buffers, builder.compressed));
+            components(server, buffers, builder.compressed),
+            new Places(settings.maxRequests(), builder.goOnWithin));
     var handlers = new ArrayList<Handler>();
     handlers.add(edge);
     builder.files.forEach((path, base) -> handlers.add(new Files(path, base, builder.singlePage)));
@@ -319,6 +320,7 @@ public final class WebServer implements AutoCloseable {
     private boolean singlePage;
     private boolean compressed = true;
     private WebSettings settings = WebSettings.DEFAULT;
+    private Duration goOnWithin = Places.GO_ON_WITHIN;
     private Proxies proxies = Proxies.NONE;
     private Authenticator authenticator = request -> Caller.ANONYMOUS;
     private Function<Exception, Optional<WebException>> errorMapping = failure -> Optional.empty();
@@ -331,6 +333,12 @@ public final class WebServer implements AutoCloseable {
 
     private Builder(Node node) {
       this.node = node;
+    }
+
+    /** How long a request that goes on waits for a place at most. */
+    Builder goOnWithin(Duration value) {
+      goOnWithin = value;
+      return this;
     }
 
     /** The port; 8080 by default, 0 for any free one. */
