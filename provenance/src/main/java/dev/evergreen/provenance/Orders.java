@@ -24,9 +24,9 @@ import java.util.stream.Stream;
  *
  * <p>Operations of one lane took effect as their rows say. Of two on different lanes the one that
  * had its reply before the other was sent came first, and that which was sent to a process of the
- * store that was no more; else either may have. Replies are evidence:
- * an order in which the model gives another reply than the recorded one is none. An operation
- * without a reply may have taken effect at any time since, or never.
+ * store that was no more; else either may have. Replies are evidence: an order in which the model
+ * gives another reply than the recorded one is none. An operation without a reply may have taken
+ * effect at any time since, or never.
  *
  * <p>The question is one of them: what was under way together with it on another lane may have come
  * after it, and is then in no order that leads to its reply.
@@ -335,8 +335,6 @@ final class Orders {
 
   /** Whether nobody knows which of two different operations took effect first. */
   static boolean unordered(Trace trace, Operation one, Operation other) {
-    return one.row() != other.row()
-        && !precedes(trace, one, other)
-        && !precedes(trace, other, one);
+    return one.row() != other.row() && !precedes(trace, one, other) && !precedes(trace, other, one);
   }
 }

@@ -491,7 +491,8 @@ final class OverlapTest {
       switch (event.kind()) {
         case SENT -> {
           long lane =
-              lanes.computeIfAbsent(history.lanes().get(step), _ -> spool.lane(epoch.getAsLong(), "lane"));
+              lanes.computeIfAbsent(
+                  history.lanes().get(step), _ -> spool.lane(epoch.getAsLong(), "lane"));
           rows.put(step, spool.request(client, lane, -1, Frames.bytes(history.steps().get(step))));
           steps.put(rows.get(step), step);
         }

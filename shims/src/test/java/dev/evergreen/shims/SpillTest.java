@@ -22,7 +22,7 @@ class SpillTest {
   private static ByteBuffer bytes(long from, int count) {
     var bytes = ByteBuffer.allocate(count);
     for (int i = 0; i < count; i++) {
-      bytes.put((byte) ((from + i) * 31 >> 3));
+      bytes.put((byte) (((from + i) * 31) >> 3));
     }
     return bytes.flip();
   }

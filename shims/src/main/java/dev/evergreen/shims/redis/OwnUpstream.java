@@ -567,7 +567,8 @@ final class OwnUpstream {
    */
   void catchUp() throws IOException {
     if (isIdle() && doesAsItIsTold()) {
-      var said = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("SPUBLISH", "evergreen-shim", ""));
+      var said =
+          ask(Verb.SHARED, Words.OF_SHIM, Identity.request("SPUBLISH", "evergreen-shim", ""));
       if (said != null && said.length > 0 && said[0] == '-') {
         var _ = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("HELLO"));
       }
