@@ -64,6 +64,12 @@ public final class StepsKind implements StoreKind, Specification, Model {
               Touch.replaces(cell).effect(effect(operation, operation.replied("1"))));
       case "die" -> {
         if (DEATHS.getAndDecrement() > 0) {
+          throw new InternalError("of a test");
+        }
+        yield List.of();
+      }
+      case "starve" -> {
+        if (DEATHS.getAndDecrement() > 0) {
           throw new OutOfMemoryError("of a test");
         }
         yield List.of();

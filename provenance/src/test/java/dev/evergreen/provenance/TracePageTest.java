@@ -119,10 +119,10 @@ final class TracePageTest {
     assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
     StepsKind.DEATHS.set(1);
     try {
-      var response = get("/api/why?request=" + encoded("die a"), "the-token");
+      var response = get("/api/why?request=" + encoded("starve a"), "the-token");
       assertEquals(503, response.statusCode(), response.body());
       assertTrue(response.body().contains("memory"), response.body());
-      assertTrue(ask("why?request=" + encoded("die a")).has("certainty"));
+      assertTrue(ask("why?request=" + encoded("starve a")).has("certainty"));
     } finally {
       StepsKind.DEATHS.set(0);
     }
