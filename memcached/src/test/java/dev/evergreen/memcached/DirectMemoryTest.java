@@ -222,9 +222,9 @@ class DirectMemoryTest {
       try (var server = TestServer.start(settings);
           var client = server.connect()) {
         client.exchange("");
-        client.send("mg");
         var in = server.server().sessions.firstEntry().getValue().in;
         long received = server.server().statistics.read.sum() + 2;
+        client.send("mg");
         while (server.server().statistics.read.sum() < received || !in.isWaiting()) {
           Thread.sleep(1);
         }
