@@ -6,7 +6,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +42,9 @@ public final class Fields {
   private int[] index;
   private int count;
   private boolean frozen;
+
+  /** Names in small letters; mostly none. */
+  private Set<String> neverIndexed = Set.of();
 
   /** None at first. */
   public Fields() {
@@ -342,7 +348,30 @@ public final class Fields {
     checkChange();
     end = 0;
     count = 0;
+    neverIndexed = Set.of();
     return this;
+  }
+
+  /**
+   * Has HTTP/2 keep the values of a name, of a pseudo-field too, out of the tables of its
+   * compression; see {@link NeverIndexed}.
+   */
+  void neverIndex(CharSequence name) {
+    checkChange();
+    neverIndexAll(Set.of(name.toString().toLowerCase(Locale.ROOT)));
+  }
+
+  private void neverIndexAll(Set<String> names) {
+    if (!neverIndexed.containsAll(names)) {
+      var all = new HashSet<>(neverIndexed);
+      all.addAll(names);
+      neverIndexed = all;
+    }
+  }
+
+  /** The names for which that was said, in small letters. */
+  Set<String> neverIndexed() {
+    return neverIndexed;
   }
 
   /** Appends copies of all lines of another. */
@@ -357,6 +386,7 @@ public final class Fields {
     shift(first, by);
     // The shift has counted the bytes as moved; they are as many as were added.
     end = by + other.end;
+    neverIndexAll(other.neverIndexed);
     return this;
   }
 

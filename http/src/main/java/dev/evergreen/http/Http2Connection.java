@@ -630,11 +630,13 @@ abstract class Http2Connection {
   private void priority(int id, int length) throws Http2Exception {
     require(id != 0, Code.PROTOCOL_ERROR, "a priority of no stream");
     checkControls();
+    // RFC 9113 §6.4: no stream can be reset before it was begun.
+    int wrong = wasBegun(id) ? id : 0;
     if (length != 5) {
-      throw Http2Exception.ofStream(id, Code.FRAME_SIZE_ERROR, "no priority");
+      throw Http2Exception.ofStream(wrong, Code.FRAME_SIZE_ERROR, "no priority");
     }
     if ((int32() & Integer.MAX_VALUE) == id) {
-      throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "a stream that depends on itself");
+      throw Http2Exception.ofStream(wrong, Code.PROTOCOL_ERROR, "a stream that depends on itself");
     }
   }
 
@@ -694,7 +696,9 @@ abstract class Http2Connection {
   private void set(int name, long value) throws IOException {
     switch (name) {
       case 1 -> out.peerTable(value);
-      case 2 -> require(value <= 1, Code.PROTOCOL_ERROR, "push is on or off");
+      case 2 ->
+          // RFC 9113 §6.5.2: only a client takes pushes.
+          require(value <= (isOurs(1) ? 0 : 1), Code.PROTOCOL_ERROR, "push cannot be so");
       case 3 -> peerTakes(value);
       case 4 -> {
         require(value <= MOST_WINDOW, Code.FLOW_CONTROL_ERROR, "a window too large");

@@ -40,7 +40,7 @@ final class Http2Exception extends IOException {
     return new Http2Exception(code, 0, what);
   }
 
-  /** An error of one stream. */
+  /** An error of one stream; of the connection if that is 0. */
   static Http2Exception ofStream(int stream, Code code, String what) {
     return new Http2Exception(code, stream, what);
   }

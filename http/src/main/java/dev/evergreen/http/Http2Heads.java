@@ -17,6 +17,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
@@ -62,6 +63,37 @@ final class Http2Heads {
     @Override
     protected Http2Headers newHeaders() {
       return new Lines();
+    }
+  }
+
+  /** A head that is sent. */
+  static final class Head extends DefaultHttp2Headers {
+    private Set<String> neverIndexed = Set.of();
+
+    Head(int lines) {
+      super(false, lines);
+    }
+
+    /** The names of those that are kept out of tables, beside credentials. */
+    Set<String> neverIndexed() {
+      return neverIndexed;
+    }
+
+    /** Adds the fields that HTTP/2 has. */
+    void add(Fields fields) {
+      boolean lists = fields.has("connection");
+      for (int line = 0; line < fields.count(); line++) {
+        if (!Hops.isDropped(fields, line, lists)) {
+          add(
+              new AsciiString(fields.bytes(), fields.nameAt(line), fields.nameLength(line), false)
+                  .toLowerCase(),
+              new AsciiString(
+                  fields.bytes(), fields.valueAt(line), fields.valueLength(line), true));
+        }
+      }
+      if (!fields.neverIndexed().isEmpty()) {
+        neverIndexed = fields.neverIndexed();
+      }
     }
   }
 
@@ -293,8 +325,13 @@ final class Http2Heads {
     var block = new Block(stream);
     try {
       var lines = (Lines) decoder.decodeHeaders(stream, Unpooled.wrappedBuffer(bytes, 0, length));
-      for (var line : lines.lines) {
+      var neverIndexed = NeverIndexed.in(bytes, length);
+      for (int i = 0; i < lines.lines.size(); i++) {
+        var line = lines.lines.get(i);
         block.add(line, settings);
+        if (neverIndexed.get(i)) {
+          block.fields.neverIndex(line.name);
+        }
       }
       block.joinCookies();
     } catch (HeaderListSizeException e) {
@@ -306,20 +343,20 @@ final class Http2Heads {
   }
 
   /** The head of a response, or of an informational one. */
-  static Http2Headers response(int status, Fields fields) {
-    var headers = new DefaultHttp2Headers(false, fields.count() + 3);
+  static Head response(int status, Fields fields) {
+    var headers = new Head(fields.count() + 3);
     headers.status(Integer.toString(status));
-    addTo(headers, fields);
+    headers.add(fields);
     return headers;
   }
 
   /** The head of a request that is sent. */
-  static Http2Headers request(RequestHead head, boolean secure, long length) {
+  static Head request(RequestHead head, boolean secure, long length) {
     var fields = head.fields();
-    var headers = new DefaultHttp2Headers(false, fields.count() + 6);
+    var headers = new Head(fields.count() + 6);
     headers.method(head.method()).scheme(secure ? "https" : "http");
     headers.authority(head.authority()).path(head.path());
-    addTo(headers, fields);
+    headers.add(fields);
     headers.remove("host");
     if (fields.hasMember("te", "trailers")) {
       headers.add("te", "trailers");
@@ -331,7 +368,7 @@ final class Http2Heads {
   }
 
   /** The extended CONNECT that a request for a WebSocket stands for (RFC 8441 §5). */
-  static Http2Headers webSocket(RequestHead head, boolean secure) {
+  static Head webSocket(RequestHead head, boolean secure) {
     var headers = request(head, secure, -1);
     headers.method("CONNECT").add(":protocol", "websocket");
     headers.remove("sec-websocket-key");
@@ -369,22 +406,10 @@ final class Http2Heads {
   }
 
   /** Trailers, without those that cannot be. */
-  static Http2Headers trailers(Fields fields) {
-    var headers = new DefaultHttp2Headers(false);
-    addTo(headers, fields);
+  static Head trailers(Fields fields) {
+    var headers = new Head(fields.count() + 1);
+    headers.add(fields);
     return headers;
-  }
-
-  static void addTo(Http2Headers headers, Fields fields) {
-    boolean lists = fields.has("connection");
-    for (int line = 0; line < fields.count(); line++) {
-      if (!Hops.isDropped(fields, line, lists)) {
-        headers.add(
-            new AsciiString(fields.bytes(), fields.nameAt(line), fields.nameLength(line), false)
-                .toLowerCase(),
-            new AsciiString(fields.bytes(), fields.valueAt(line), fields.valueLength(line), true));
-      }
-    }
   }
 
   /** Whether a head has anything besides its status. */

@@ -7,7 +7,6 @@ import dev.evergreen.fibers.Signal;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder;
-import io.netty.handler.codec.http2.Http2Headers;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
@@ -51,7 +50,8 @@ final class Http2Output {
   private final Signal something;
   private final Signal finished;
   private final ArrayDeque<Buffers.Loan> pending = new ArrayDeque<>();
-  private final DefaultHttp2HeadersEncoder hpack = new DefaultHttp2HeadersEncoder();
+  private final NeverIndexed neverIndexed = new NeverIndexed();
+  private final DefaultHttp2HeadersEncoder hpack = new DefaultHttp2HeadersEncoder(neverIndexed);
   private final ByteBuf block = Unpooled.buffer(1024);
   private int pendingBytes;
 
@@ -228,11 +228,12 @@ final class Http2Output {
   }
 
   /** Under the lock: appends a head, in as many frames as it takes. */
-  void headers(int stream, Http2Headers headers, boolean end) throws IOException {
+  void headers(int stream, Http2Heads.Head headers, boolean end) throws IOException {
     check();
     block.clear();
     try {
       setTable();
+      neverIndexed.next(headers.neverIndexed());
       hpack.encodeHeaders(stream, headers, block);
     } catch (io.netty.handler.codec.http2.Http2Exception e) {
       throw new IOException("a head cannot be sent", e);

@@ -180,7 +180,7 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     }
     var headers = Http2Heads.response(status, fields);
     if (more != null) {
-      Http2Heads.addTo(headers, more);
+      headers.add(more);
     }
     if (told >= 0 && status != 204) {
       headers.add("content-length", Long.toString(told));
@@ -286,7 +286,8 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
 
   private void respondError(int status) {
     try {
-      respond(ResponseHead.of(status), ByteBuffer.allocate(0));
+      var fields = Fields.of("Date", HttpDate.now());
+      respond(ResponseHead.of(status, fields), ByteBuffer.allocate(0));
     } catch (IOException | RuntimeException e) {
       abort();
     }

@@ -11,7 +11,10 @@ import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Dates in fields, in the three formats of RFC 9110 §5.6.7. */
+/**
+ * Dates in fields, in the three formats of RFC 9110 §5.6.7. Letters are read without regard to
+ * case, as RFC 9111 §4.2 wants it of caches.
+ */
 public final class HttpDate {
 
   private static final List<String> MONTHS =
@@ -25,21 +28,24 @@ public final class HttpDate {
               + MONTH
               + " (?<year>\\d{4}) "
               + TIME
-              + " GMT");
+              + " GMT",
+          Pattern.CASE_INSENSITIVE);
   private static final Pattern RFC_850 =
       Pattern.compile(
           "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-"
               + MONTH
               + "-(?<year>\\d\\d) "
               + TIME
-              + " GMT");
+              + " GMT",
+          Pattern.CASE_INSENSITIVE);
   private static final Pattern ASCTIME =
       Pattern.compile(
           "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
               + MONTH
               + " (?<day>[ \\d]\\d) "
               + TIME
-              + " (?<year>\\d{4})");
+              + " (?<year>\\d{4})",
+          Pattern.CASE_INSENSITIVE);
 
   private static final DateTimeFormatter FORMAT =
       DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ROOT)
@@ -84,7 +90,7 @@ public final class HttpDate {
       var time =
           LocalDateTime.of(
               year(match.group("year"), now),
-              MONTHS.indexOf(match.group("month")) + 1,
+              month(match.group("month")),
               Integer.parseInt(match.group("day").strip()),
               Integer.parseInt(match.group("hour")),
               Integer.parseInt(match.group("minute")),
@@ -97,6 +103,14 @@ public final class HttpDate {
     } catch (DateTimeException e) {
       return OptionalLong.empty();
     }
+  }
+
+  private static int month(String name) {
+    int month = 0;
+    while (!MONTHS.get(month).equalsIgnoreCase(name)) {
+      month++;
+    }
+    return month + 1;
   }
 
   private static int year(String digits, long now) {

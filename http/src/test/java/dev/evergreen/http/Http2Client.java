@@ -9,6 +9,7 @@ import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersDecoder;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder;
 import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2Headers;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -205,9 +206,14 @@ final class Http2Client implements AutoCloseable {
   }
 
   private String status(Frame frame) throws IOException {
+    var headers = fields(frame);
+    return headers.status() == null ? headers.toString() : headers.status().toString();
+  }
+
+  /** The fields of a frame of headers; each must be read once, in their order. */
+  Http2Headers fields(Frame frame) throws IOException {
     try {
-      var headers = decoder.decodeHeaders(frame.stream, Unpooled.wrappedBuffer(frame.payload));
-      return headers.status() == null ? headers.toString() : headers.status().toString();
+      return decoder.decodeHeaders(frame.stream, Unpooled.wrappedBuffer(frame.payload));
     } catch (Http2Exception e) {
       throw new IOException(e);
     }

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Exchanges with origins by HTTP/2, by prior knowledge. */
 @Timeout(60)
@@ -303,6 +304,20 @@ class Http2UpstreamTest {
       assertEquals(2, upstreams.connections(origin), "what lies unread is bounded");
     } finally {
       open.forEach(ClientExchange::close);
+    }
+  }
+
+  /** RFC 9113 §6.5.2: only a client takes pushes. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void anOriginMustNotTakePushes(int pushes) throws Exception {
+    var origin = settingsFirst(0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, pushes);
+    try (var exchange = upstreams.open(origin)) {
+      exchange.send(get("/asked"));
+      assertEquals(200, exchange.receive().status());
+      assertEquals(0, pushes);
+    } catch (IOException e) {
+      assertEquals(1, pushes, e.toString());
     }
   }
 
