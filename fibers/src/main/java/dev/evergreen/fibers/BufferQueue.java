@@ -117,6 +117,16 @@ final class BufferQueue {
   }
 
   /**
+   * One that lies there, if it is nobody else's turn: most who come find one, and need no turn.
+   *
+   * @param goesOn whether who wants it may hold something already
+   */
+  synchronized @Nullable ByteBuffer takeAtOnce(boolean goesOn) {
+    boolean first = goingOn.isEmpty() && (goesOn || beginning.isEmpty());
+    return first && stock.used() < (goesOn ? limit : mostBegun()) ? stock.takeLying() : null;
+  }
+
+  /**
    * From now on it is its turn some time; what it is given may be there at once. If not, one may
    * have to be {@linkplain #make made} for it.
    */

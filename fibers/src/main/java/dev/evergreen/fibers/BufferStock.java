@@ -27,10 +27,13 @@ import org.jspecify.annotations.Nullable;
  * to make. Hence no more are ever made than were used at once, and who bounds the ones that are
  * used bounds what the JVM is asked for.
  *
+ * <p>There are never more than a number that leaves some of the JVM's native memory to others, such
+ * as its own sockets: what was made stays, so that they would find none for long after a peak.
+ *
  * <p>What nobody has needed for a while goes back, an eighth at a time. The collector may come for
  * it much later, and until then the JVM has no memory for others in its place. So the next go back
- * when it has come for those. At any time the JVM holds an eighth at most beside those that were
- * made.
+ * when it has come for those. At any time the JVM holds an eighth of them at most beside those that
+ * were made.
  *
  * <p>Any thread may use it. Nobody waits here for others.
  */
@@ -40,6 +43,7 @@ final class BufferStock {
   private static final int PART = 8;
 
   private final Supplier<ByteBuffer> make;
+  private final int most;
   private final Executor later;
   private final AtomicInteger used = new AtomicInteger();
   private final AtomicInteger made = new AtomicInteger();
@@ -63,10 +67,12 @@ final class BufferStock {
    * An empty one.
    *
    * @param make one more, of native memory
+   * @param most how many there may be
    * @param later runs a short task after such a while
    */
-  BufferStock(Supplier<ByteBuffer> make, Executor later) {
+  BufferStock(Supplier<ByteBuffer> make, int most, Executor later) {
     this.make = make;
+    this.most = most;
     this.later = later;
   }
 
@@ -78,6 +84,11 @@ final class BufferStock {
   /** How many there are, used or not. */
   int made() {
     return made.get();
+  }
+
+  /** Whether there may be one more, if the JVM has memory for it. */
+  boolean mayMake() {
+    return made.get() < most;
   }
 
   private int idle() {
@@ -102,11 +113,22 @@ final class BufferStock {
       if (lying != null) {
         return lying;
       }
-      var one = make.get();
-      made.incrementAndGet();
-      return one;
+      return oneMore();
     } catch (Throwable e) {
       used.decrementAndGet();
+      throw e;
+    }
+  }
+
+  /** It counts before it is there, as others may have one made at the same time. */
+  private ByteBuffer oneMore() {
+    try {
+      if (made.incrementAndGet() > most) {
+        throw new OutOfMemoryError("all buffers are used, and there may be only " + most);
+      }
+      return make.get();
+    } catch (Throwable e) {
+      made.decrementAndGet();
       throw e;
     }
   }

@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  * <p>What lies ready nowhere and is not lent is kept for all. So there are never more than were
  * lent and ready at once: who sees to it that {@link #count} stays below {@link #capacity} never
  * has the JVM look for memory. What was kept for nothing for ten seconds goes back to the garbage
- * collector, an eighth each time.
+ * collector, an eighth each time. An eighth of the JVM's direct memory is never taken: it is for
+ * what else needs some, such as channels of the JDK.
  */
 public final class Buffers {
 
@@ -45,6 +46,7 @@ public final class Buffers {
   private static final BufferStock STOCK =
       new BufferStock(
           Buffers::allocate,
+          capacity(),
           CompletableFuture.delayedExecutor(KEPT_SECONDS, TimeUnit.SECONDS, Runnable::run));
 
   /** So long who waits for one leaves others in peace. */
@@ -136,6 +138,10 @@ public final class Buffers {
   private static ByteBuffer more(boolean goesOn, @Nullable Connection wire) throws IOException {
     if (!limited()) {
       return STOCK.take();
+    }
+    var lying = QUEUE.takeAtOnce(goesOn);
+    if (lying != null) {
+      return lying;
     }
     var turn = new Turn(goesOn, wire);
     QUEUE.enter(turn);
@@ -276,14 +282,19 @@ public final class Buffers {
     return STOCK.used();
   }
 
-  /** For how many of them the JVM has memory, if nothing else takes any of that kind. */
+  /**
+   * How many there may be: seven eighths of the JVM's direct memory. Beyond that there are none,
+   * and who wants one gets an {@link OutOfMemoryError}, or waits where there is a {@linkplain
+   * #limit limit}.
+   */
   public static int capacity() {
-    return Math.clamp(Memory.MOST / SIZE, 1, Integer.MAX_VALUE);
+    return Math.clamp(Memory.MOST / 8 * 7 / SIZE, 1, Integer.MAX_VALUE);
   }
 
-  /** Whether the JVM has memory for one more, without having it look for some. */
+  /** Whether one more may be made, and the JVM has memory for it without looking for some. */
   private static boolean hasMemory() {
-    return Memory.DIRECT.stream().allMatch(pool -> pool.getTotalCapacity() <= Memory.MOST - SIZE);
+    return STOCK.mayMake()
+        && Memory.DIRECT.stream().allMatch(pool -> pool.getTotalCapacity() <= Memory.MOST - SIZE);
   }
 
   /** The JVM's memory of this kind. */

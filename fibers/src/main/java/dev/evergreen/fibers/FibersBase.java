@@ -15,6 +15,12 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
   private final Set<Closing> sockets = ConcurrentHashMap.newKeySet();
   private volatile boolean closing;
 
+  FibersBase() {
+    // Looks how much memory the JVM has. That takes a while the first time, and a fiber would stop
+    // its processor meanwhile.
+    var _ = Buffers.capacity();
+  }
+
   /** An open socket. */
   interface Closing {
     /** Closes it; does not block, and may be called often. */

@@ -29,14 +29,14 @@ class BufferQueueTest {
 
   private final BufferStock stock = stock(() -> ByteBuffer.allocate(1));
   private final BufferQueue queue = new BufferQueue(stock, () -> false);
-  private final List<Turn> holding = new ArrayList<>();
+  private final List<ByteBuffer> holding = new ArrayList<>();
   private final List<Turn> goingOn = new ArrayList<>();
   private final List<Turn> beginning = new ArrayList<>();
   private int limit;
   private int mostHeld;
 
   private static BufferStock stock(Supplier<ByteBuffer> make) {
-    return new BufferStock(make, _ -> {});
+    return new BufferStock(make, Integer.MAX_VALUE, _ -> {});
   }
 
   @Test
@@ -60,11 +60,11 @@ class BufferQueueTest {
 
   private void step(Random random) {
     switch (random.nextInt(9)) {
-      case 0, 1, 2 -> enter(beginning, false);
-      case 3 -> enter(goingOn, true);
+      case 0, 1, 2 -> come(beginning, false, random.nextBoolean());
+      case 3 -> come(goingOn, true, random.nextBoolean());
       case 4, 5, 6 -> {
         if (!holding.isEmpty()) {
-          queue.give(buffer(holding.remove(random.nextInt(holding.size()))));
+          queue.give(holding.remove(random.nextInt(holding.size())));
         }
       }
       case 7 -> {
@@ -79,6 +79,19 @@ class BufferQueueTest {
         }
       }
     }
+  }
+
+  private void come(List<Turn> line, boolean goesOn, boolean triesAtOnce) {
+    boolean first = goingOn.isEmpty() && (goesOn || beginning.isEmpty());
+    boolean may = first && holding.size() < (goesOn ? limit : limit - limit / 4);
+    boolean lies = stock.made() > holding.size();
+    var lying = triesAtOnce ? queue.takeAtOnce(goesOn) : null;
+    if (lying != null) {
+      holding.add(lying);
+    } else {
+      enter(line, goesOn);
+    }
+    assertEquals(triesAtOnce && may && lies, lying != null);
   }
 
   private void enter(List<Turn> line, boolean goesOn) {
@@ -110,7 +123,7 @@ class BufferQueueTest {
     assertEquals(mostHeld, stock.made(), when);
     for (int i = 1; i < holding.size(); i++) {
       for (int j = 0; j < i; j++) {
-        assertNotSame(holding.get(i).given(), holding.get(j).given(), when);
+        assertNotSame(holding.get(i), holding.get(j), when);
       }
     }
   }
@@ -119,7 +132,7 @@ class BufferQueueTest {
     while (!line.isEmpty() && holding.size() < most) {
       var first = line.removeFirst();
       assertTrue(first.given() != null, when);
-      holding.add(first);
+      holding.add(buffer(first));
     }
   }
 
@@ -151,6 +164,22 @@ class BufferQueueTest {
     var given = buffer(first);
     poor.give(given);
     assertSame(given, second.given());
+  }
+
+  @Test
+  void whereThereMayBeNoMoreOneIsWaitedFor() {
+    var full = new BufferStock(() -> ByteBuffer.allocate(1), 1, _ -> {});
+    var many = new BufferQueue(full, full::mayMake);
+    many.limit(12);
+    var first = new Turn(false, null);
+    enter(many, first);
+    var second = new Turn(false, null);
+    enter(many, second);
+    assertNull(second.given());
+    assertTrue(many.refused());
+    many.give(buffer(first));
+    assertSame(first.given(), second.given());
+    assertEquals(1, full.made());
   }
 
   /** One that has memory for so many, and does something else before it takes it. */

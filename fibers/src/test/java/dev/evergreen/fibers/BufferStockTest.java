@@ -1,6 +1,7 @@
 package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -29,7 +30,8 @@ class BufferStockTest {
   /** What is to be done after a while, which is over when the test says so. */
   private final ArrayDeque<Runnable> later = new ArrayDeque<>();
 
-  private final BufferStock stock = new BufferStock(BufferStockTest::allocate, later::add);
+  private final BufferStock stock =
+      new BufferStock(BufferStockTest::allocate, Integer.MAX_VALUE, later::add);
 
   private static ByteBuffer allocate() {
     return Arena.ofAuto().allocate(1).asByteBuffer();
@@ -56,10 +58,30 @@ class BufferStockTest {
             () -> {
               throw new OutOfMemoryError("no memory, says the test");
             },
+            1,
             later::add);
     assertThrows(OutOfMemoryError.class, poor::take);
     assertEquals(0, poor.used());
     assertEquals(0, poor.made());
+    assertTrue(poor.mayMake());
+  }
+
+  @Test
+  void thereAreNoMoreThanThereMayBe() {
+    var small = new BufferStock(BufferStockTest::allocate, 2, later::add);
+    var first = small.take();
+    assertTrue(small.mayMake());
+    var second = small.take();
+    for (int i = 0; i < 2; i++) {
+      assertThrows(OutOfMemoryError.class, small::take);
+      assertFalse(small.mayMake());
+      assertEquals(2, small.made());
+      assertEquals(2, small.used());
+    }
+    small.leave(first);
+    assertSame(first, small.take());
+    small.leave(second);
+    assertSame(second, small.takeLying());
   }
 
   /** Each that is made is one more than were used or left at any time before. */
@@ -75,6 +97,7 @@ class BufferStockTest {
               made.incrementAndGet();
               return allocate();
             },
+            most,
             _ -> {});
     var begin = new CyclicBarrier(threads);
     try (var executor = Executors.newFixedThreadPool(threads)) {

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -9,8 +10,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.ref.WeakReference;
+import java.net.SocketAddress;
 import java.net.SocketTimeoutException;
+import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -224,6 +229,64 @@ class BuffersTest {
       assertTrue(taken < Buffers.SIZE, taken + " bytes were taken");
       for (var pair : pairs) {
         pair.close();
+      }
+    }
+  }
+
+  /** Seen: they found none, as what was made at a peak stays. */
+  @ParameterizedTest
+  @EnumSource(names = {"ONE_PROCESSOR", "JDK"})
+  void othersFindMemoryAfterAPeak(Kind kind) throws Exception {
+    var child = ChildJvm.of(Peak.class).with("-XX:MaxDirectMemorySize=16m");
+    assertEquals("there is some\n", child.run(kind));
+  }
+
+  /** In a child: has all buffers lent at once, and then asks for the memory as others do. */
+  static final class Peak {
+    private Peak() {}
+
+    public static void main(String[] arguments) throws Exception {
+      var all = allThereAre();
+      if (all.size() > Buffers.capacity()) {
+        throw new AssertionError(all.size() + " buffers");
+      }
+      all.forEach(Buffers.Loan::close);
+      if (!ByteBuffer.allocateDirect(1 << 20).isDirect()) {
+        throw new AssertionError("that is other memory");
+      }
+      var path =
+          Path.of(System.getProperty("java.io.tmpdir"), "peak-" + ProcessHandle.current().pid());
+      try (var fibers = Kind.valueOf(arguments[0]).start()) {
+        pass(fibers, Pair.loopback());
+        pass(fibers, UnixDomainSocketAddress.of(path));
+      } finally {
+        Files.deleteIfExists(path);
+      }
+      System.out.println("there is some");
+    }
+
+    /** What is on the heap passes through such memory, at the JDK's side at least. */
+    private static void pass(Fibers fibers, SocketAddress address) throws Exception {
+      try (var pair = Pair.accepted(fibers, address, SocketOptions.DEFAULT)) {
+        pair.peerSends("x".repeat(20_000));
+        Fiber.run(
+            fibers,
+            () -> {
+              pair.ours().write(Pair.read(pair.ours(), 20_000).getBytes(UTF_8));
+              return 0;
+            });
+        assertEquals(20_000, pair.peerReads(20_000).length());
+      }
+    }
+
+    private static List<Buffers.Loan> allThereAre() {
+      var all = new ArrayList<Buffers.Loan>();
+      try {
+        while (true) {
+          all.add(Buffers.borrow());
+        }
+      } catch (OutOfMemoryError e) {
+        return all;
       }
     }
   }

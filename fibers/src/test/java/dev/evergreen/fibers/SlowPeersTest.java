@@ -212,7 +212,10 @@ class SlowPeersTest {
     try (var fibers = kind.start();
         var pair = Pair.accepted(fibers)) {
       pair.peerSends("x".repeat(50_000));
-      var read = receive(fibers, peers, pair, 50_001);
+      var begun = new CountDownLatch(1);
+      var read = receive(fibers, peers, pair, 50_000, begun, 1);
+      // Before anything has come its rate is that of nobody.
+      begun.await();
       for (int i = 0; i < 100; i++) {
         Thread.sleep(1);
         assertEquals(0, peers.hangUp(1, Duration.ZERO, 1));

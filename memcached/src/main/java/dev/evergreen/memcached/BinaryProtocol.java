@@ -120,6 +120,16 @@ final class BinaryProtocol extends Protocol {
   }
 
   @Override
+  int neededFrom() {
+    return in.at;
+  }
+
+  @Override
+  void neededIsAt(int from) {
+    // It is what comes behind the request.
+  }
+
+  @Override
   String commandName() {
     return switch (kind) {
       case APPEND -> "append";
@@ -240,7 +250,9 @@ final class BinaryProtocol extends Protocol {
       out.begin(HEADER + Integer.BYTES + shown + (item.isHeld() ? 0 : item.valueLength()));
       header(0, Integer.BYTES, shown, item.valueLength(), item.cas());
       out.putInt(item.flags());
-      out.put(in.memory, extras + extrasLength, shown);
+      if (withKey) {
+        out.put(key.bytes(), 0, shown);
+      }
     } while (!out.valueOf(item, NOTHING));
     statistics.countGet(outcome == Outcome.FOUND, touches);
     if (server.isObserved()) {
@@ -261,7 +273,7 @@ final class BinaryProtocol extends Protocol {
     }
     out.begin(HEADER + keyLength);
     header(Refusal.NOT_FOUND.status, 0, keyLength, 0, 0);
-    out.put(in.memory, extras + extrasLength, keyLength);
+    out.put(key.bytes(), 0, keyLength);
     out.end();
     return Step.DONE;
   }

@@ -7,6 +7,7 @@ import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.WriteTimeoutException;
+import dev.evergreen.store.Key;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -19,7 +20,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a connection has received and not yet used up. It lies in a buffer on loan while its fiber
  * works; while that waits, at rest or amid a request, what is left of it lies in an array of just
- * its length.
+ * its length. That is bounded: a little for each connection, and for more than that there is some
+ * room for all together, {@link MemcachedServer#inputRoom}. Where that is taken a connection that
+ * has more keeps its buffer, of which there are not too many, either. It never has more when it
+ * waits for its client, only when it waits for its turn or for the server's own work.
  *
  * <p>Whatever receives more may move the bytes that are there.
  */
@@ -27,15 +31,20 @@ final class Input implements AutoCloseable {
   private static final byte[] NOTHING = {};
 
   /**
-   * So much is received at once where buffers are short: what is left of it when a turn is over
-   * keeps no buffer.
+   * So much may lie on the heap for each connection: what a request may need that is waited for
+   * amid it. So much is received at once where buffers are short, so that what is left of it when a
+   * turn is over keeps no buffer.
    */
-  private static final int LITTLE = 4 << 10;
+  private static final int LITTLE = TextProtocol.LONGEST_LINE + Key.MAX_LENGTH;
 
   private final MemcachedServer server;
   private final Connection connection;
   private Buffers.@Nullable Loan loan;
   private byte[] rest = NOTHING;
+
+  /** How much of the heap's room for more than a little is taken. */
+  private int roomTaken;
+
   private boolean ended;
   private boolean waiting;
   private int lastActive;
@@ -97,6 +106,11 @@ final class Input implements AutoCloseable {
       connection.flush();
       Fibers.letOthersRun();
     }
+    goOn();
+  }
+
+  /** Has the bytes lie in a buffer again after a wait, when it may take one. */
+  void goOn() throws IOException {
     awaitTurn();
     takeBack();
   }
@@ -107,10 +121,10 @@ final class Input implements AutoCloseable {
    * come, also amid a request, and when a turn is over, also amid a command.
    */
   private void awaitTurn() throws IOException {
-    for (int tries = 0; server.isCrowded(); tries++) {
+    while (server.isCrowded()) {
       giveBack();
       connection.flush();
-      server.pause(tries);
+      server.awaitEndOfCrowd();
     }
   }
 
@@ -185,13 +199,46 @@ final class Input implements AutoCloseable {
     awaitTurn();
   }
 
-  /** Keeps no buffer until something is received, or it is {@link #takeBack taken back}. */
+  /**
+   * Keeps no buffer until something is received, or it is {@link #takeBack taken back}; unless
+   * there is no room for what is left.
+   */
   void giveBack() {
-    if (loan != null) {
-      rest = at == end ? NOTHING : memory.asSlice(at, available()).toArray(JAVA_BYTE);
-      end -= at;
-      at = 0;
-      close();
+    var _ = giveBackFrom(at);
+  }
+
+  /**
+   * As {@link #giveBack}, but what lies from some place before on is still needed, too.
+   *
+   * @return where that will be when it is taken back
+   */
+  int giveBackFrom(int from) {
+    int bytes = end - from;
+    if (loan == null || !takeRoom(bytes)) {
+      return from;
+    }
+    rest = bytes == 0 ? NOTHING : memory.asSlice(from, bytes).toArray(JAVA_BYTE);
+    at -= from;
+    end = bytes;
+    endLoan();
+    return 0;
+  }
+
+  private boolean takeRoom(int bytes) {
+    if (bytes <= LITTLE) {
+      return true;
+    }
+    boolean taken = server.inputRoom.tryAcquire(bytes);
+    if (taken) {
+      roomTaken = bytes;
+    }
+    return taken;
+  }
+
+  private void leaveRoom() {
+    if (roomTaken > 0) {
+      server.inputRoom.release(roomTaken);
+      roomTaken = 0;
     }
   }
 
@@ -202,13 +249,19 @@ final class Input implements AutoCloseable {
       memory = MemorySegment.ofBuffer(loan.buffer());
       MemorySegment.copy(rest, 0, memory, JAVA_BYTE, 0, rest.length);
       rest = NOTHING;
+      leaveRoom();
     }
     return loan.buffer();
   }
 
-  /** Gives the buffer back, with all that is in it. */
+  /** Gives back all that it takes, with what is in it. */
   @Override
   public void close() {
+    endLoan();
+    leaveRoom();
+  }
+
+  private void endLoan() {
     if (loan != null) {
       loan.close();
       loan = null;

@@ -60,8 +60,13 @@ final class Line {
 
   /** Moves to other memory, as where it is will be used for something else. */
   void moveTo(MemorySegment other, long to) {
-    int by = (int) to - begins[0];
     MemorySegment.copy(memory, begins[0], other, to, end - begins[0]);
+    wasMovedTo(other, (int) to);
+  }
+
+  /** Its bytes, from the first word on, are elsewhere by now. */
+  void wasMovedTo(MemorySegment other, int to) {
+    int by = to - begins[0];
     memory = other;
     for (int word = 0; word < count; word++) {
       begins[word] += by;

@@ -94,7 +94,7 @@ final class Lookup {
     if (present.isReady()) {
       present.check();
     } else {
-      protocol.session().awaitFirst(present);
+      protocol.awaitFirst(present);
     }
   }
 }

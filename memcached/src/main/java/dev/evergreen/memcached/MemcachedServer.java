@@ -32,9 +32,11 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,6 +55,9 @@ public final class MemcachedServer implements AutoCloseable {
 
   /** Of a client that is waited for amid a reply: what came, and what is to leave. */
   private static final int BUFFERS = 2;
+
+  /** So much of the heap may be input beyond what each connection may have there. */
+  private static final int PART_FOR_INPUT = 16;
 
   /** Also what is encrypted of it. */
   private static final int TLS_BUFFERS = 3;
@@ -103,6 +108,17 @@ public final class MemcachedServer implements AutoCloseable {
 
   /** Three quarters of that memory. */
   private final int mostBuffers;
+
+  /**
+   * How many bytes of the heap are left for input beyond the little that each connection may have
+   * there.
+   */
+  final Semaphore inputRoom =
+      new Semaphore(
+          Math.clamp(Runtime.getRuntime().maxMemory() / PART_FOR_INPUT, 0, Integer.MAX_VALUE));
+
+  /** Held by the one that looks whether there still is a crowd, of those that wait for its end. */
+  final ReentrantLock looksAtCrowd = new ReentrantLock(true);
 
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -367,6 +383,27 @@ public final class MemcachedServer implements AutoCloseable {
    */
   boolean isCrowded() {
     return isShortOfBuffers() && blockedWriters.count() > mostBlocked / 4;
+  }
+
+  /**
+   * Waits until there is no crowd. Nobody tells when that is so: any buffer that is given back may
+   * end it, and giving one back must cost next to nothing. So one of those that wait looks now and
+   * then, and the others wait behind it: however many they are, it is one that looks, and they go
+   * on one after the other, each after it has looked itself.
+   */
+  void awaitEndOfCrowd() throws IOException {
+    try {
+      looksAtCrowd.lockInterruptibly();
+    } catch (InterruptedException e) {
+      throw Session.closing(e);
+    }
+    try {
+      for (int tries = 0; isCrowded(); tries++) {
+        pause(tries);
+      }
+    } finally {
+      looksAtCrowd.unlock();
+    }
   }
 
   /** Whether there is little memory left for buffers, so that nobody should keep one needlessly. */

@@ -1,6 +1,8 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.memcached.live.LiveItem;
+import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.store.Change;
 import dev.evergreen.store.Fetch;
 import dev.evergreen.store.Item;
@@ -140,12 +142,41 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
 
   /** Copies what is still needed of a request, up to its value, before more input is received. */
   final void keepHead() {
-    if (head == null) {
-      head = Arena.ofAuto().allocate(Key.MAX_LENGTH + TextProtocol.LONGEST_LINE);
+    keepHead(keepKey(), Key.MAX_LENGTH);
+  }
+
+  private MemorySegment keepKey() {
+    var kept = head;
+    if (kept == null) {
+      kept = Arena.ofAuto().allocate(Key.MAX_LENGTH + TextProtocol.LONGEST_LINE);
+      head = kept;
     }
-    MemorySegment.copy(key.bytes(), 0, head, 0, key.length());
-    key.set(head, 0, key.length());
-    keepHead(head, Key.MAX_LENGTH);
+    MemorySegment.copy(key.bytes(), 0, kept, 0, key.length());
+    key.set(kept, 0, key.length());
+    return kept;
+  }
+
+  /**
+   * Waits for a live item's first result, amid a request and without its buffer. What of the
+   * request is in the input may be elsewhere afterwards.
+   *
+   * @throws LiveItemException if there is none to answer with
+   */
+  final void awaitFirst(LiveItem live) throws IOException, LiveItemException {
+    keepKey();
+    int from = in.giveBackFrom(neededFrom());
+    LiveItemException failure = null;
+    try {
+      session().awaitFirst(live);
+    } catch (LiveItemException e) {
+      // The requests behind are answered, and maybe some of its own keys were.
+      failure = e;
+    }
+    in.goOn();
+    neededIsAt(from);
+    if (failure != null) {
+      throw failure;
+    }
   }
 
   /** Reads the next request, of which something is there, and answers it. */
@@ -159,4 +190,10 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
 
   /** Forgets what points into the input. */
   abstract void forgetHead();
+
+  /** Where in the input begins what is still needed of a request that is whole, but for its key. */
+  abstract int neededFrom();
+
+  /** Says where in the input that is by now. */
+  abstract void neededIsAt(int from);
 }

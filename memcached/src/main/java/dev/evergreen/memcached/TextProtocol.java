@@ -85,6 +85,16 @@ final class TextProtocol extends Protocol {
   }
 
   @Override
+  int neededFrom() {
+    return line.begin(0);
+  }
+
+  @Override
+  void neededIsAt(int from) {
+    line.wasMovedTo(in.memory, from);
+  }
+
+  @Override
   String commandName() {
     return line.packed(0) == MS ? meta.nameOfSet() : line.text(0);
   }

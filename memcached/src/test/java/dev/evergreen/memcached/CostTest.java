@@ -58,7 +58,6 @@ class CostTest {
         }
         assertEquals(LINES, lines);
         perItem = (allocated() - before) / LINES;
-        System.err.println("PER " + perItem);
       }
       assertTrue(perItem < MOST_PER_ITEM, "an item makes " + perItem + " bytes of objects");
     }

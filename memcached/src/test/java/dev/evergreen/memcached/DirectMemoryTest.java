@@ -7,6 +7,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.SlowPeers;
+import dev.evergreen.store.Key;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -18,6 +19,8 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -41,6 +44,18 @@ class DirectMemoryTest {
   @EnumSource
   void manyThatPipelineAndReadAreAllServed(Mode mode) throws Exception {
     assertEquals("all was read\n", run(Busy.class, mode));
+  }
+
+  /** Seen: it all went to the heap, however much it was. */
+  @Test
+  void whatManyHaveSentAndIsNotAnsweredYetTakesLittleOfTheHeap() throws Exception {
+    assertEquals("all was read\n", run(Kept.class, Mode.PROCESSORS));
+  }
+
+  /** Seen: each looked for itself, sixty times a second. */
+  @Test
+  void ofManyThatWaitForTheEndOfACrowdOneLooks() throws Exception {
+    assertEquals("all was read\n", run(Patient.class, Mode.PROCESSORS));
   }
 
   /** Seen: nobody was served as long as they did so. */
@@ -334,6 +349,7 @@ class DirectMemoryTest {
   /** Looks at a client's work, in turns with it, when it has begun. */
   private record Watched(
       MemcachedServer server,
+      long before,
       Predicate<MemcachedServer> isRight,
       CompletableFuture<Boolean> wasRight)
       implements Runnable {
@@ -360,9 +376,11 @@ class DirectMemoryTest {
           .withGrace(Duration.ofHours(1));
     }
 
+    /** To be called before the work begins. */
     static CompletableFuture<Boolean> begin(
         MemcachedServer server, Predicate<MemcachedServer> isRight) {
-      var watched = new Watched(server, isRight, new CompletableFuture<>());
+      long before = server.statistics.yields.sum();
+      var watched = new Watched(server, before, isRight, new CompletableFuture<>());
       server.spawn(watched);
       return watched.wasRight;
     }
@@ -370,7 +388,6 @@ class DirectMemoryTest {
     @Override
     public void run() {
       try {
-        long before = server.statistics.yields.sum();
         while (server.statistics.yields.sum() < before + 2) {
           Fibers.letOthersRun();
         }
@@ -465,22 +482,121 @@ class DirectMemoryTest {
     }
   }
 
+  /** Many wait for the end of a crowd. */
+  static final class Patient {
+    private static final int CLIENTS = 50;
+    private static final int LOOKS = 20;
+
+    private Patient() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var settings =
+          TestServer.settings(Mode.PROCESSORS).withProcessors(1).withGrace(Duration.ofHours(1));
+      try (var server = TestServer.start(settings)) {
+        var clients = new ArrayList<Client>();
+        for (int i = 0; i < CLIENTS; i++) {
+          clients.add(server.connect());
+          clients.getLast().exchange("");
+        }
+        long runs;
+        try (var _ = new Crowd(server.server())) {
+          for (var client : clients) {
+            client.send("mg k\r\n");
+          }
+          while (server.server().looksAtCrowd.getQueueLength() < CLIENTS - 1) {
+            Thread.sleep(1);
+          }
+          runs = runsDuringLooks(server.server());
+        }
+        for (var client : clients) {
+          if (!client.line().equals("EN")) {
+            throw new AssertionError("another reply");
+          }
+          client.close();
+        }
+        // One looks as often as we do.
+        System.out.println(runs < 5 * LOOKS ? "all was read" : runs + " runs");
+      }
+    }
+
+    /** How often fibers run while one looks so often. */
+    private static long runsDuringLooks(MemcachedServer server) throws Exception {
+      var runs = new CompletableFuture<Long>();
+      server.spawn(
+          () -> {
+            try {
+              long before = runs(server);
+              for (int i = 0; i < LOOKS; i++) {
+                server.pause(Integer.MAX_VALUE - 1);
+              }
+              runs.complete(runs(server) - before);
+            } catch (IOException | RuntimeException e) {
+              runs.completeExceptionally(e);
+            }
+          });
+      return runs.get();
+    }
+
+    private static long runs(MemcachedServer server) {
+      return server.fibers().processors().stream().mapToLong(one -> one.runs()).sum();
+    }
+  }
+
+  /** Looks in each of its turns how much of the heap is input that waits for its turn. */
+  static final class Kept {
+    private static final int CLIENTS = 3_000;
+
+    private Kept() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var most = new AtomicLong();
+      Busy.run(Mode.PROCESSORS, CLIENTS, server -> server.spawn(() -> look(server, most)));
+      long room = Runtime.getRuntime().maxMemory() / 16;
+      int little = CLIENTS * (TextProtocol.LONGEST_LINE + Key.MAX_LENGTH);
+      if (most.get() < room / 2 || most.get() > room + little) {
+        System.out.println("as much as " + most + " beside " + room + " and " + little);
+      }
+    }
+
+    private static void look(MemcachedServer server, AtomicLong most) {
+      while (server.limit.served() > 0 && !Thread.currentThread().isInterrupted()) {
+        long kept = server.sessions.values().stream().mapToLong(one -> kept(one.in)).sum();
+        most.accumulateAndGet(kept, Math::max);
+        Fibers.letOthersRun();
+      }
+    }
+
+    private static long kept(Input in) {
+      return in.memory == MemorySegment.NULL ? in.available() : 0;
+    }
+  }
+
   /** More clients than there is memory for send a buffer full of requests each. */
   static final class Busy {
-    private static final int CLIENTS = 700;
     private static final int COMMANDS = 9_000;
 
     private Busy() {}
 
     public static void main(String[] arguments) throws Exception {
       endWithParent();
-      var settings = TestServer.settings(Mode.valueOf(arguments[0])).withProcessors(1);
+      run(Mode.valueOf(arguments[0]), 700, _ -> {});
+    }
+
+    /**
+     * Has them all served.
+     *
+     * @param meanwhile called when all have sent and none was served
+     */
+    static void run(Mode mode, int count, Consumer<MemcachedServer> meanwhile) throws Exception {
+      var settings = TestServer.settings(mode).withProcessors(1).withConnections(count);
       try (var server = TestServer.start(settings)) {
         var clients = new ArrayList<Client>();
-        for (int i = 0; i < CLIENTS; i++) {
+        for (int i = 0; i < count; i++) {
           clients.add(server.connect());
         }
-        while (server.server().limit.served() < CLIENTS) {
+        while (server.server().limit.served() < count) {
           Thread.sleep(1);
         }
         // All have sent theirs before the first of them is served.
@@ -489,12 +605,14 @@ class DirectMemoryTest {
         for (var client : clients) {
           client.send("get k\r\n".repeat(COMMANDS));
         }
+        meanwhile.accept(server.server());
         sent.countDown();
         var expected = "END\r\n".repeat(COMMANDS);
         for (var client : clients) {
           if (!client.read(expected.length()).equals(expected)) {
             throw new AssertionError("other replies");
           }
+          client.close();
         }
         System.out.println("all was read");
       }

@@ -18,6 +18,7 @@ import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.memcached.live.Board;
 import dev.evergreen.memcached.live.LiveViews;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
@@ -139,6 +140,62 @@ class LiveServerTest {
     }
   }
 
+  /** Seen: each kept its buffer as long as it waited. */
+  @ParameterizedTest
+  @EnumSource
+  void whileAFirstResultIsWaitedForThereIsNoBuffer(Mode mode) throws Exception {
+    try (var server = start(mode);
+        var text = server.connect();
+        var meta = server.connect();
+        var binary = server.connect()) {
+      var getBinary = request(0x0c, "", "a", "");
+      var value = body(binary, request(0x01, "\0".repeat(8), "a", "x") + getBinary, 2);
+      text.exchange("");
+      meta.exchange("");
+      var many = "get" + " a".repeat(1_500) + " gated board:ann a\r\nget a gated\r\nmn\r\n";
+      var encoded = "mg Z2F0ZWQ= v b k Oabc\r\nmg a v\r\n";
+      var keyed = request(0x0c, "", "gated", "") + getBinary;
+      long received =
+          server.server().statistics.read.sum() + many.length() + encoded.length() + keyed.length();
+      text.send(many);
+      meta.send(encoded);
+      binary.send(keyed);
+      while (server.server().statistics.read.sum() < received || someHaveBuffers(server)) {
+        Thread.sleep(1);
+      }
+      gate.countDown();
+      var a = "VALUE a 0 1\r\nx\r\n";
+      var gated = "VALUE gated 0 6\r\n\"open\"\r\n";
+      assertEquals(
+          a.repeat(1_500)
+              + gated
+              + "VALUE board:ann 0 2\r\n[]\r\n"
+              + a
+              + ("END\r\n" + a + gated + "END\r\nMN\r\n"),
+          text.exchange(""));
+      assertEquals("VA 6 kgated Oabc\r\n\"open\"\r\nVA 1\r\nx\r\n", meta.exchange(""));
+      assertEquals("\0\0\0\0gated\"open\"" + value, body(binary, "", 2));
+    }
+  }
+
+  /** Whoever waits for its client has none in any case. */
+  private static boolean someHaveBuffers(TestServer server) {
+    return server.server().sessions.values().stream()
+        .anyMatch(session -> session.in.isWaiting() || session.in.memory != MemorySegment.NULL);
+  }
+
+  /** Of so many responses to a request, without their headers. */
+  private static String body(Client client, String request, int responses) throws IOException {
+    client.send(request);
+    var body = new StringBuilder();
+    for (int i = 0; i < responses; i++) {
+      var header = ByteBuffer.wrap(client.read(24).getBytes(ISO_8859_1));
+      assertEquals(0, header.getShort(6));
+      body.append(client.read(header.getInt(8)));
+    }
+    return body.toString();
+  }
+
   @Test
   void aCasNumberAsksWhetherSomethingChanged() throws IOException {
     try (var server = start(Mode.JDK);
@@ -234,7 +291,8 @@ class LiveServerTest {
     try (var server = start(Mode.JDK);
         var client = server.connect()) {
       assertEquals(
-          "SERVER_ERROR view gated: no result within 1 ms\r\n", client.exchange("get gated\r\n"));
+          "SERVER_ERROR view gated: no result within 1 ms\r\nMN\r\n",
+          client.exchange("get gated none\r\nmn\r\n"));
       views.firstResultWithin(Duration.ofMinutes(1));
       var broken = "SERVER_ERROR view broken: IllegalStateException: out of order\r\n";
       assertEquals(broken, client.exchange("get broken\r\n"));
