@@ -72,6 +72,26 @@ public final class WiredNodes implements AutoCloseable {
         public void standingChanged() {}
       };
 
+  /** A cache of a node that is to have no result any more. */
+  static Outboxes.Recipient withoutResult(NodeId node) {
+    return new Outboxes.Recipient() {
+      @Override
+      public NodeId node() {
+        return node;
+      }
+
+      @Override
+      public long takeRequest() {
+        return 0;
+      }
+
+      @Override
+      public Message.@Nullable Update update() {
+        return null;
+      }
+    };
+  }
+
   private final RealTime time = RealTime.create();
   private final Storage storage;
   private final NodeObserver.Provider observers;
