@@ -161,7 +161,7 @@ final class RefusedThreadsTest {
   void anOutboxWhoseThreadCouldNotBeStartedStartsOneForTheNextResult() throws Exception {
     wired.starter = task -> Thread.ofPlatform().daemon().start(task);
     var b = wired.start(B, WiredNodes.quick());
-    var subscriber = WiredNodes.withoutResult(A);
+    var subscriber = WiredNodes.withoutResult(() -> A);
     b.outboxes.send(subscriber);
     wired.awaitNoThreads();
     TestGrains.whereTheStackEnds(() -> b.outboxes.send(subscriber));

@@ -34,6 +34,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -73,11 +74,11 @@ public final class WiredNodes implements AutoCloseable {
       };
 
   /** A cache of a node that is to have no result any more. */
-  static Outboxes.Recipient withoutResult(NodeId node) {
+  static Outboxes.Recipient withoutResult(Supplier<NodeId> node) {
     return new Outboxes.Recipient() {
       @Override
       public NodeId node() {
-        return node;
+        return node.get();
       }
 
       @Override
