@@ -17,7 +17,6 @@ import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.work.Baton;
-import dev.evergreen.core.work.OneTimer;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Waiters;
 import dev.evergreen.core.work.Workers;
@@ -111,8 +110,9 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private int runsDue;
 
-  /** For when the protection of runs ends. */
-  private final OneTimer looksAgain;
+  /** Whether a timer is set, or about to be, for when the protection of runs ends. */
+  @GuardedBy("this")
+  private boolean looksAgain;
 
   @GuardedBy("this")
   private long sequence;
@@ -147,7 +147,6 @@ final class Activation implements Summary.Home {
     this.id = id;
     this.epoch = epoch;
     this.baton = new Baton(workers.threads());
-    this.looksAgain = new OneTimer(workers);
     this.runs = new Runs(workers, base.settings().writeDelay());
     this.whenClosed = whenClosed;
     this.lastUsed = workers.nanos();
@@ -459,10 +458,16 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private boolean heldUpByRuns(Tasks next) {
     long left = runs.protectedFor();
-    if (left > 0 && !looksAgain.isSet()) {
-      next.add(then -> looksAgain.after(left, this::admit));
+    if (left > 0 && !looksAgain) {
+      looksAgain = true;
+      next.add(then -> workers.after(left, this::lookAgain));
     }
     return left > 0;
+  }
+
+  private synchronized void lookAgain(Tasks next) {
+    looksAgain = false;
+    admit(next);
   }
 
   /** The next run, whichever it is by the time that the baton comes to it. */
