@@ -110,14 +110,7 @@ class BuffersTest {
     try (var fibers = Kind.JDK.start();
         var pair = MemoryPair.of(fibers)) {
       Buffers.limit(most);
-      var none =
-          assertThrows(
-              BuffersExhaustedException.class,
-              () -> {
-                while (true) {
-                  loans.add(Buffers.lend(pair.near()));
-                }
-              });
+      var none = lendAll(pair.near(), loans);
       assertTrue(String.valueOf(none.getMessage()).contains("all " + most + " buffers"));
       assertEquals(most, Buffers.count());
       assertThrows(BuffersExhaustedException.class, () -> pair.near().write(new byte[1]));
@@ -130,6 +123,17 @@ class BuffersTest {
       Buffers.limit(Integer.MAX_VALUE);
       loans.forEach(Buffers.Loan::close);
     }
+  }
+
+  /** Lends until there are no more. */
+  private static BuffersExhaustedException lendAll(Connection to, List<Buffers.Loan> lent) {
+    return assertThrows(
+        BuffersExhaustedException.class,
+        () -> {
+          while (true) {
+            lent.add(Buffers.lend(to));
+          }
+        });
   }
 
   /** Else it would be given one later that nobody gives back. */
@@ -190,13 +194,7 @@ class BuffersTest {
       var lent = new ArrayList<Buffers.Loan>();
       try {
         Buffers.limit(1);
-        assertThrows(
-            BuffersExhaustedException.class,
-            () -> {
-              while (true) {
-                lent.add(Buffers.lend(pair.far()));
-              }
-            });
+        lendAll(pair.far(), lent);
         assertThrows(BuffersExhaustedException.class, () -> pair.near().write(new byte[1]));
         waitAMoment(elsewhere);
       } finally {
@@ -302,18 +300,18 @@ class BuffersTest {
   @Test
   void outputThatIsDroppedKeepsNoBuffer() throws Exception {
     try (var fibers = Kind.JDK.start()) {
-      for (int i = 0; i < 200; i++) {
-        try (var pair = MemoryPair.of(fibers)) {
-          pair.near().write(new byte[1]);
-        }
-      }
+      dropOutput(fibers);
       int before = Buffers.count();
-      for (int i = 0; i < 200; i++) {
-        try (var pair = MemoryPair.of(fibers)) {
-          pair.near().write(new byte[1]);
-        }
-      }
+      dropOutput(fibers);
       assertEquals(before, Buffers.count());
+    }
+  }
+
+  private static void dropOutput(Fibers on) throws Exception {
+    for (int i = 0; i < 200; i++) {
+      try (var pair = MemoryPair.of(on)) {
+        pair.near().write(new byte[1]);
+      }
     }
   }
 }

@@ -29,6 +29,8 @@ import org.jspecify.annotations.Nullable;
  * ---------------------------------------------------------------------------------------
  * a result of the known epoch,   Held, if its sequence is higher;    HEARD, if it is told to a
  *   or the answer to the wish      else nothing changes                late enough wish
+ * one that was the answer to     Held: asks again                    SILENT
+ *   the wish, until compared
  * a result of another epoch      unchanged: asks again               unchanged
  * the runtime's failure,         Failed, unless Held                 FAILING
  *   as answer to the wish
@@ -42,7 +44,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Versions.</b> Inside an epoch only a higher sequence is installed. Another epoch is adopted
  * if it answers this cache's latest wish (its generation), or if there is none yet; any other
  * unknown one may come from an activation that does not know that it was replaced, and only makes
- * the cache ask again.
+ * the cache ask again. A comparer may take longer than the next wish: what answered the latest one
+ * when it came is adopted all the same, if no later wish was answered meanwhile, but in doubt.
  *
  * <p><b>Doubt.</b> Only what is said to a wish (to its generation, or a later one) that was made
  * after the last silence ends the doubt. Anything else may have been under way when the silence
@@ -74,19 +77,19 @@ final class Cache {
   /**
    * What became of an update.
    *
-   * @param unknownEpoch whether it was of an epoch that this cache did not ask for
+   * @param asksAgain whether it was of an epoch that this cache did not ask for, or ends no doubt
    * @param version what the cache holds by it; null if nothing, or if the update has changed
    *     nothing
    * @param outdated the dependents that have read another outcome
    * @param affected those that have read this one, if its depth or its doubt has changed
    */
   record Installed(
-      boolean unknownEpoch,
+      boolean asksAgain,
       @Nullable Version version,
       List<Dependent> outdated,
       List<Dependent> affected) {
     private static final Installed NOTHING = new Installed(false, null, List.of(), List.of());
-    private static final Installed UNKNOWN_EPOCH = new Installed(true, null, List.of(), List.of());
+    private static final Installed ASKS_AGAIN = new Installed(true, null, List.of(), List.of());
 
     /** Only that what is held stands after all. */
     private static Installed certain(List<Dependent> dependents) {
@@ -278,9 +281,17 @@ final class Cache {
   @GuardedBy("this")
   private long generation;
 
+  /** The latest wish by which somebody has come to ask. */
+  @GuardedBy("this")
+  private long asked;
+
   /** What is said to a wish of an earlier generation ends no doubt. */
   @GuardedBy("this")
   private long lateEnough;
+
+  /** The latest wish that what is held is the answer to. */
+  @GuardedBy("this")
+  private long answered;
 
   /** The last one that was answered by a failure: that it was answered is no progress. */
   @GuardedBy("this")
@@ -515,6 +526,16 @@ final class Cache {
     return generation;
   }
 
+  /** The publisher is asked by this wish, or it is seen to that it is asked again. */
+  synchronized void asked(long wish) {
+    asked = wish;
+  }
+
+  /** Whether it is not known that anybody has come to ask by the latest wish. */
+  synchronized boolean isUnasked() {
+    return generation == 0 || asked < generation;
+  }
+
   /** How often in a row the publisher could not be reached. */
   synchronized int failedAttempt() {
     return attempts++;
@@ -532,6 +553,7 @@ final class Cache {
     if (!(standing.content instanceof Content.Held)) {
       return false;
     }
+    answered = Math.max(answered, wish);
     boolean wasSilent = isSilent();
     boolean endsDoubt = becomes(Line.HEARD);
     if (wasSilent) {
@@ -607,27 +629,28 @@ final class Cache {
     return ahead != 0 ? ahead > 0 : one.generation() > other.generation();
   }
 
-  /** Installs an update. A comparer of the application's that it asks may take its time. */
+  /** Installs what was left. A comparer of the application's that it asks may take its time. */
   Installed install(Update update) {
     return Objects.requireNonNull(install(update, true));
   }
 
-  /** Installs an update; does nothing and returns null if a comparer would have to be asked. */
+  /** Installs an update; does nothing and returns null if it is to be left to a comparer. */
   @Nullable Installed installUncompared(Update update) {
     return install(update, false);
   }
 
-  private @Nullable Installed install(Update update, boolean mayAsk) {
+  private @Nullable Installed install(Update update, boolean wasLeft) {
     // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
     while (true) {
       var seen = standing.content;
-      if (!mayAsk && key.operation().comparer() != null && isToBeCompared(seen, update)) {
-        return null;
+      boolean compares = key.operation().comparer() != null && isToBeCompared(seen, update);
+      if (compares && !wasLeft) {
+        return isOvertaken(update) ? Installed.ASKS_AGAIN : null;
       }
       boolean same = sameAs(seen, update);
       synchronized (this) {
         if (seen == standing.content) {
-          return update.provisional() ? fail(update) : take(update, same);
+          return update.provisional() ? fail(update) : take(update, same, wasLeft);
         }
       }
     }
@@ -651,8 +674,16 @@ final class Cache {
     return version.epoch() == known.epoch() && version.sequence() <= known.sequence();
   }
 
+  /** Whether it is of another epoch than what is held, and does not answer the latest wish. */
+  private synchronized boolean isOvertaken(Update update) {
+    var held = version();
+    return held != null
+        && update.version().epoch() != held.epoch()
+        && update.generation() != generation;
+  }
+
   @GuardedBy("this")
-  private Installed take(Update update, boolean same) {
+  private Installed take(Update update, boolean same, boolean wasLeft) {
     var last = version();
     if (closed()) {
       return Installed.NOTHING;
@@ -660,10 +691,12 @@ final class Cache {
     if (last != null && isOld(update.version(), last)) {
       return heard(update.generation()) ? Installed.certain(dependents()) : Installed.NOTHING;
     }
-    if (last != null
-        && update.version().epoch() != last.epoch()
-        && update.generation() != generation) {
-      return Installed.UNKNOWN_EPOCH;
+    boolean overtaken = isOvertaken(update);
+    if (overtaken) {
+      if (!wasLeft || update.generation() <= answered) {
+        return Installed.ASKS_AGAIN;
+      }
+      lateEnough = keeper.nextGeneration(); // what is said to wishes under way is not of this
     }
     var before = standing;
     var known = before.content.outcome();
@@ -675,9 +708,10 @@ final class Cache {
         new Standing(
             new Content.Held(
                 outcome, published, update.version(), update.depth(), update.inDoubt()),
-            isHeard ? Line.HEARD : before.line());
+            isHeard ? Line.HEARD : overtaken ? Line.SILENT : before.line());
     var installed = toldBy(now, known, outcome);
     standing = now;
+    answered = Math.max(answered, update.generation());
     attempts = isHeard ? 0 : attempts;
     return installed;
   }
@@ -724,7 +758,8 @@ final class Cache {
             }
           }
         });
-    return new Installed(false, then.content.version(), outdated, affected);
+    boolean asksAgain = then.line() != Line.HEARD;
+    return new Installed(asksAgain, then.content.version(), outdated, affected);
   }
 
   /**

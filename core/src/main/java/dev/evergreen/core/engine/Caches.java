@@ -9,6 +9,7 @@ import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.OneTimer;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
@@ -54,8 +55,7 @@ final class Caches implements Cache.Keeper {
   @GuardedBy("idle")
   private final LinkedHashMap<Cache, Long> idle = new LinkedHashMap<>();
 
-  @GuardedBy("idle")
-  private boolean sweeping;
+  private final OneTimer sweeps;
 
   private @Nullable Lines lines;
 
@@ -63,6 +63,7 @@ final class Caches implements Cache.Keeper {
     this.base = base;
     this.workers = base.workers();
     this.grace = base.settings().cacheGrace().toNanos();
+    this.sweeps = new OneTimer(workers);
   }
 
   /** Before there are any caches: what connects them. */
@@ -138,9 +139,9 @@ final class Caches implements Cache.Keeper {
     runLeft(List.of(cache), next);
   }
 
-  /** A reader has waited for long: if nobody has asked for it yet, somebody does now. */
+  /** A reader has waited for long: if nobody has come to ask for it, somebody does now. */
   void isAwaited(Cache cache) {
-    if (cache.generation() == 0) {
+    if (cache.isUnasked()) {
       lines().askAgain(cache);
     }
   }
@@ -271,7 +272,7 @@ final class Caches implements Cache.Keeper {
       cache.told(installed.version());
     }
     standings.tell(installed.affected());
-    if (update.provisional() || installed.unknownEpoch()) {
+    if (update.provisional() || installed.asksAgain()) {
       lines().askAgain(cache);
     }
     return installed.outdated();
@@ -318,16 +319,12 @@ final class Caches implements Cache.Keeper {
       } else {
         idle.putLast(cache, now + grace);
       }
-      if (sweeping) {
-        return;
-      }
-      sweeping = true;
     }
     sweepLater();
   }
 
   private void sweepLater() {
-    workers.after(grace / 2 + 1, this::sweep);
+    sweeps.after(grace / 2 + 1, this::sweep);
   }
 
   /** Closes what was idle long enough; and then what only that had read, and so on. */
@@ -341,7 +338,6 @@ final class Caches implements Cache.Keeper {
       boolean again;
       synchronized (idle) {
         again = !idle.isEmpty();
-        sweeping = again;
       }
       if (again) {
         sweepLater(); // not with the lock: where timers are refused, a thread is started

@@ -275,7 +275,14 @@ final class Outboxes {
         }
         sending = true;
       }
-      workers.begin(this::sendAll);
+      try {
+        workers.begin(this::sendAll);
+      } catch (RuntimeException | Error e) {
+        synchronized (this) {
+          sending = false; // by no call: there may be no stack for one
+        }
+        throw e;
+      }
     }
 
     void acknowledged(long batch) {

@@ -32,8 +32,15 @@ final class Standings {
       }
       underWay = true;
     }
-    for (var next = next(); next != null; next = next()) {
-      Failures.alone("telling a summary how it stands", next::standingChanged);
+    try {
+      for (var next = next(); next != null; next = next()) {
+        Failures.alone("telling a summary how it stands", next::standingChanged);
+      }
+    } catch (RuntimeException | Error e) {
+      synchronized (this) {
+        underWay = false; // as where the stack ends: the next one who tells goes on
+      }
+      throw e;
     }
   }
 

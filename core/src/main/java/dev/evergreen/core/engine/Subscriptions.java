@@ -12,6 +12,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscription;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.OneTimer;
 import dev.evergreen.core.work.Retries;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
@@ -23,7 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -70,11 +70,10 @@ final class Subscriptions implements Caches.Lines {
   @GuardedBy("open")
   private final Map<Long, Request> open = new LinkedHashMap<>();
 
-  @GuardedBy("open")
-  private boolean watching;
+  /** One for all requests: one of its own for each would cost more than the answer. */
+  private final OneTimer lateness;
 
-  /** Whether a renewal of all subscriptions is due at some moment. */
-  private final AtomicBoolean renewing = new AtomicBoolean();
+  private final OneTimer renewal;
 
   Subscriptions(Propagation parts, Activations activations) {
     this.base = parts.base();
@@ -82,6 +81,8 @@ final class Subscriptions implements Caches.Lines {
     this.caches = parts.caches();
     this.outboxes = parts.outboxes();
     this.activations = activations;
+    this.lateness = new OneTimer(workers);
+    this.renewal = new OneTimer(workers);
     this.retries =
         new Retries<>(
             workers, base.settings().renewEvery(), Cache::failedAttempt, this::subscribeAgain);
@@ -172,6 +173,7 @@ final class Subscriptions implements Caches.Lines {
       case CURRENT -> caches.heard(cache, generation);
       case OWED -> {} // what is known is doubted until that comes
     }
+    cache.asked(generation);
     if (cache.closed()) {
       // Whoever closed it may have ended its subscription before that began.
       unsubscribeHere(cache.key(), generation);
@@ -207,16 +209,12 @@ final class Subscriptions implements Caches.Lines {
     long request = requests.incrementAndGet();
     long finds = retries.finds();
     boolean waits;
-    boolean first;
     synchronized (open) {
       waits = mayWait && open.size() < MAX_WAITING;
       open.put(request, new Request(to, wishes, waits, finds, workers.nanos()));
-      first = !watching;
-      watching = true;
     }
-    if (first) {
-      watchFor(patience());
-    }
+    wishes.forEach(wish -> wish.cache().asked(wish.generation()));
+    lateness.after(patience(), this::endLate);
     renewLater();
     try {
       if (!base.peers().send(to, new Message.Subscribe(request, subscriptions, waits))) {
@@ -285,13 +283,8 @@ final class Subscriptions implements Caches.Lines {
     return base.settings().pushRetryAfter().toNanos();
   }
 
-  /** One timer for all requests: one of its own for each would cost more than the answer. */
-  private void watchFor(long nanos) {
-    workers.after(nanos, next -> endLate());
-  }
-
   /** Ends the requests that were not answered in time. */
-  private void endLate() {
+  private void endLate(Tasks next) {
     var late = new ArrayList<Request>();
     long left = 0;
     synchronized (open) {
@@ -303,12 +296,11 @@ final class Subscriptions implements Caches.Lines {
           i.remove();
         }
       }
-      watching = left > 0;
     }
+    late.forEach(request -> Failures.alone("asking again", () -> unanswered(request)));
     if (left > 0) {
-      watchFor(left);
+      lateness.after(left, this::endLate);
     }
-    late.forEach(this::unanswered);
   }
 
   /** A node answered a request of this one. */
@@ -377,16 +369,14 @@ final class Subscriptions implements Caches.Lines {
 
   /** There is something to be renewed; if that is due already, nothing changes. */
   private void renewLater() {
-    if (!base.lifetime().stopped() && renewing.compareAndSet(false, true)) {
+    if (!base.lifetime().stopped() && !renewal.isSet()) {
       long period = base.settings().renewEvery().toNanos();
-      workers.after(period - workers.randomBelow(period / 10 + 1), next -> renew());
+      renewal.after(period - workers.randomBelow(period / 10 + 1), this::renew);
     }
   }
 
   /** Renews the subscriptions at other nodes, in batches per node. */
-  private void renew() {
-    // From now on a cache that the walk passes by sees to its renewal itself.
-    renewing.set(false);
+  private void renew(Tasks next) {
     var byNode = new TreeMap<NodeId, List<Cache>>();
     for (var cache : caches.all()) {
       var publisher = cache.publisher();

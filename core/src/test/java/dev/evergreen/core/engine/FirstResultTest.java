@@ -251,15 +251,32 @@ class FirstResultTest {
   }
 
   private static Cache.Installed install(Cache cache, String text, long sequence) {
-    return cache.install(
-        new Cache.Update(
-            cache.generation(),
-            new Message.Version(1, sequence),
-            new Outcome.Returned(text),
-            0,
-            false,
-            false,
-            null));
+    return cache.install(update(cache.generation(), new Message.Version(1, sequence), text));
+  }
+
+  private static Cache.Update update(long wish, Message.Version version, String text) {
+    return new Cache.Update(wish, version, new Outcome.Returned(text), 0, false, false, null);
+  }
+
+  /** What the later wishes were told is of what was held then. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatAWishOvertookWhileItWasComparedIsTakenInDoubtIfThatIsNotAnswered(boolean answered) {
+    var a = start();
+    var cache = new Cache(a.caches, text(a));
+    cache.wish(B);
+    install(cache, "former", 1);
+    var compared = update(cache.wish(B), new Message.Version(2, 1), "x");
+    long later = cache.wish(B);
+    if (answered) {
+      cache.heard(later);
+    }
+    assertTrue(cache.install(compared).asksAgain());
+    assertEquals(new Outcome.Returned(answered ? "former" : "x"), cache.present());
+    assertFalse(cache.heard(later));
+    assertEquals(!answered, cache.inDoubt());
+    cache.heard(cache.wish(B));
+    assertFalse(cache.inDoubt());
   }
 
   /** No result follows that would say so. */
@@ -418,12 +435,19 @@ class FirstResultTest {
     WiredNodes.await("the end of its summary", () -> a.counts().summaries() == 0);
   }
 
-  /** Where even that it could not ask could not be noticed. */
-  @Test
-  void whatNobodyHasAskedForIsAskedForByWhoWaitsForLong() {
+  /** Where even that it could not ask could not be noticed, before it had a wish or after. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatNobodyHasAskedForIsAskedForByWhoWaitsForLong(boolean hasWish) {
     wired.start(B, WiredNodes.quick());
     var a = wired.start(A, WiredNodes.quick().withCycleSuspicion(Duration.ofMillis(1)));
-    insteadOfBegin(a, cache -> {});
+    insteadOfBegin(
+        a,
+        cache -> {
+          if (hasWish) {
+            cache.wish(B);
+          }
+        });
     try (var computation = a.reactive(cell(a, "c")::text)) {
       assertEquals("", computation.tracker().next(TestGrains.SOON));
     }

@@ -52,7 +52,6 @@ import java.util.function.BiPredicate;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -345,23 +344,11 @@ class InterleavingTest {
   void aResultForANodeThatIsBeingRemovedLeavesNoOutbox() {
     var a = start(A);
     a.outboxes.send(
-        new Outboxes.Recipient() {
-          @Override
-          public NodeId node() {
-            a.nodesRemoved(Set.of(B));
-            return B;
-          }
-
-          @Override
-          public long takeRequest() {
-            return 0;
-          }
-
-          @Override
-          public Message.@Nullable Update update() {
-            return null;
-          }
-        });
+        WiredNodes.withoutResult(
+            () -> {
+              a.nodesRemoved(Set.of(B));
+              return B;
+            }));
     wired.awaitNoThreads();
     assertEquals(Map.of(), a.outboxes.lengths());
   }

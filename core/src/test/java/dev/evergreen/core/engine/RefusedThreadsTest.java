@@ -2,6 +2,7 @@ package dev.evergreen.core.engine;
 
 import static dev.evergreen.core.engine.TestGrains.SOON;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.Grain;
@@ -9,11 +10,13 @@ import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Sum;
+import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.RejectedExecutionException;
@@ -78,6 +81,97 @@ final class RefusedThreadsTest {
           }
         };
     useAll();
+  }
+
+  /** Lets the stack of this thread end where it wants one of its next timers. */
+  private void endStackAtTimer(int number) {
+    var self = Thread.currentThread();
+    var timers = new AtomicInteger();
+    wired.whenTimerIsWanted =
+        () -> {
+          if (Thread.currentThread() == self && timers.getAndIncrement() == number) {
+            wired.whenTimeIsAsked = () -> endStack(self);
+            throw new StackOverflowError("says the test");
+          }
+        };
+  }
+
+  /** Else a thread would wait instead of the timer. */
+  private void endStack(Thread of) {
+    if (Thread.currentThread() == of) {
+      wired.whenTimeIsAsked = () -> {};
+      throw new StackOverflowError("says the test");
+    }
+  }
+
+  private static Cache.Edge retain(NodeRuntime node, String cell) {
+    return node.caches.retain(WiredNodes.key(node, Cell.class, cell, "text()"), WiredNodes.NOBODY);
+  }
+
+  private static final Duration OFTEN = Duration.ofMillis(50);
+
+  @Test
+  void anAnswerThatDoesNotComeIsMissedThoughTheTimerForAnotherCouldNotBeSet() {
+    wired.start(B, WiredNodes.quick());
+    var a = wired.start(A, WiredNodes.quick().withPushRetryAfter(OFTEN));
+    endStackAtTimer(0);
+    assertThrows(StackOverflowError.class, () -> retain(a, "c"));
+    var asked = new AtomicInteger();
+    wired.wire =
+        (from, to, message) -> {
+          if (!(message instanceof Message.Subscribe) || asked.getAndIncrement() > 0) {
+            wired.deliver(from, to, message);
+          }
+        };
+    var cache = retain(a, "d").cache();
+    WiredNodes.await("the answer to another question", () -> cache.present() != null);
+  }
+
+  @Test
+  void whatIsSubscribedIsRenewedThoughTheTimerForAnotherCouldNotBeSet() {
+    wired.start(B, WiredNodes.quick());
+    var a = wired.start(A, WiredNodes.quick().withRenewEvery(OFTEN));
+    endStackAtTimer(1); // the first is for the answer
+    assertThrows(StackOverflowError.class, () -> retain(a, "c"));
+    var asked = new AtomicInteger();
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Subscribe) {
+            asked.incrementAndGet();
+          }
+          wired.deliver(from, to, message);
+        };
+    retain(a, "d");
+    WiredNodes.await("a renewal", () -> asked.get() > 1);
+  }
+
+  @Test
+  void aTimerOfIdleCachesThatCouldNotBeSetIsSetByTheNextOne() {
+    var a = wired.start(A, WiredNodes.quick());
+    var first = retain(a, "c");
+    var second = retain(a, "d");
+    endStackAtTimer(0);
+    assertThrows(StackOverflowError.class, () -> first.cache().release(first, false));
+    second.cache().release(second, false);
+    WiredNodes.await("the end of both", () -> a.caches.size() == 0);
+  }
+
+  /** Else nothing is pushed to that node any more. */
+  @Test
+  void anOutboxWhoseThreadCouldNotBeStartedStartsOneForTheNextResult() throws Exception {
+    wired.starter = task -> Thread.ofPlatform().daemon().start(task);
+    var b = wired.start(B, WiredNodes.quick());
+    var subscriber = WiredNodes.withoutResult(() -> A);
+    b.outboxes.send(subscriber);
+    wired.awaitNoThreads();
+    TestGrains.whereTheStackEnds(() -> b.outboxes.send(subscriber));
+    b.outboxes.send(subscriber);
+    WiredNodes.await(
+        "the end of what it has",
+        () -> {
+          b.grains().get(Cell.class, "c").touch(); // one more thread does what is left
+          return b.outboxes.lengths().equals(Map.of("a", 0));
+        });
   }
 
   /** What is refused there is done by others, who may need the monitor. */

@@ -52,6 +52,15 @@ final class StandingsTest {
     assertEquals(List.of("a", "b", "c", "d"), told);
   }
 
+  /** Else none is told any more on the whole node, and what is in doubt looks current. */
+  @Test
+  void whereAStackEndsOthersAreToldLater() throws InterruptedException {
+    standings.tell(List.of(new Teller("bad")));
+    TestGrains.whereTheStackEnds(() -> standings.tell(List.of(new Teller("deep"))));
+    standings.tell(List.of(new Teller("a")));
+    assertEquals("a", told.getLast());
+  }
+
   @Test
   void oneThatFailsKeepsNobodyFromBeingTold() {
     standings.tell(List.of(new Teller("bad", new Teller("b")), new Teller("a")));

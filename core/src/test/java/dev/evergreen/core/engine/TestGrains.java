@@ -41,6 +41,21 @@ public final class TestGrains {
         .add(Gate.class, GateGrain::new);
   }
 
+  /** Does something at the end of a stack, and further and further from it until there is room. */
+  static void whereTheStackEnds(Runnable something) throws InterruptedException {
+    var thread = new Thread(null, () -> descend(something), "deep", 256 * 1_024);
+    thread.start();
+    thread.join();
+  }
+
+  private static void descend(Runnable something) {
+    try {
+      descend(something);
+    } catch (StackOverflowError e) {
+      something.run();
+    }
+  }
+
   /** That an error names what it is about. */
   static void assertNames(Throwable thrown, String part) {
     var message = String.valueOf(thrown.getMessage());

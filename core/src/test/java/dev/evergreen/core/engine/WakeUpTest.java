@@ -23,6 +23,7 @@ import dev.evergreen.core.OutcomeUnknownException;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.SameBy;
 import dev.evergreen.core.engine.CycleTest.Link;
 import dev.evergreen.core.engine.CycleTest.LinkGrain;
@@ -54,7 +55,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
 import java.util.function.BiPredicate;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -1125,22 +1128,19 @@ class WakeUpTest {
     void say(String word);
   }
 
-  private static final class WordGrain implements Word {
-    private String word = "";
+  private static Word word(GrainContext<String> context) {
+    var said = context.state(String.class, "");
+    return new Word() {
+      @Override
+      public String word() {
+        return said.get();
+      }
 
-    WordGrain(GrainContext<String> context) {
-      Objects.requireNonNull(context);
-    }
-
-    @Override
-    public String word() {
-      return word;
-    }
-
-    @Override
-    public void say(String other) {
-      word = other;
-    }
+      @Override
+      public void say(String text) {
+        said.set(text);
+      }
+    };
   }
 
   /** However deep it reads, its end is the same. */
@@ -1323,14 +1323,14 @@ class WakeUpTest {
         assertEquals("end", ends.tracker().next(SOON));
         var text = texts.tracker();
         assertEquals("", text.next(SOON));
-        wired.wire =
-            (from, to, message) -> {
-              switch (message) {
-                case Message.Push push when to.equals(near) -> updates.addAll(push.updates());
-                case Message.PushAck(var batch) -> acknowledged.add(batch);
-                default -> wired.deliver(from, to, message);
+        holdPushes(
+            wired,
+            updates,
+            message -> {
+              if (message instanceof Message.PushAck(var batch)) {
+                acknowledged.add(batch);
               }
-            };
+            });
         point(host, "t", "x");
         var first = sent(updates, update -> update.depth() == 2);
         point(host, "x", "y");
@@ -1364,20 +1364,13 @@ class WakeUpTest {
     var comparisons = new AtomicInteger();
     var updates = new ConcurrentLinkedQueue<Message.Update>();
     try (var wired = new WiredNodes(far)) {
-      var types = GrainTypes.create().add(Word.class, WordGrain::new);
+      var types = GrainTypes.create().add(Word.class, WakeUpTest::word);
       var node = wired.start(near, PATIENT, types);
       var host = wired.start(far, PATIENT.withPushRetryAfter(Duration.ofMillis(10)), types);
       try (var words = node.reactive(node.grains().get(Word.class, "w")::word)) {
         var word = words.tracker();
         assertEquals("", word.next(SOON));
-        wired.wire =
-            (from, to, message) -> {
-              if (message instanceof Message.Push push && to.equals(near)) {
-                updates.addAll(push.updates());
-              } else {
-                wired.deliver(from, to, message);
-              }
-            };
+        holdPushes(wired, updates, message -> {});
         host.grains().get(Word.class, "w").say("first");
         var first = sent(updates, _ -> true);
         host.grains().get(Word.class, "w").say("second");
@@ -1400,6 +1393,34 @@ class WakeUpTest {
         assertEquals("first", word.next(SOON));
         atLast.countDown();
         assertEquals("second", word.next(SOON));
+      }
+    }
+  }
+
+  /** Else it would be in doubt for ever, and what it says be sent and compared again and again. */
+  @Test
+  void whatANewActivationSaysIsTakenThoughWishesOvertakeItsComparison() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var types = GrainTypes.create().add(Word.class, WakeUpTest::word);
+      var node = wired.start(near, PATIENT.withRenewEvery(Duration.ofMillis(10)), types);
+      var host = wired.start(far, PATIENT, types);
+      try (var words = node.reactive(node.grains().get(Word.class, "w")::word)) {
+        var word = words.tracker();
+        assertEquals("", word.next(SOON));
+        var cache =
+            Objects.requireNonNull(
+                node.caches.get(WiredNodes.key(node, Word.class, "w", "word()")));
+        Compared.before =
+            () -> {
+              long wish = cache.generation();
+              WiredNodes.await("the next wish", () -> cache.generation() > wish);
+            };
+        host.release(WiredNodes.everything());
+        host.grains().get(Word.class, "w").say("next");
+        assertEquals("next", word.next(SOON));
+        WiredNodes.await("its certainty", () -> word.freshness() == Freshness.CURRENT);
       }
     }
   }
@@ -1434,6 +1455,20 @@ class WakeUpTest {
         assertEquals(0, comparisons.get());
       }
     }
+  }
+
+  /** What is pushed from now on is not delivered by itself. Others are told of the rest. */
+  private static void holdPushes(
+      WiredNodes wired, Collection<Message.Update> held, Consumer<Message> others) {
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Push push) {
+            held.addAll(push.updates());
+          } else {
+            others.accept(message);
+            wired.deliver(from, to, message);
+          }
+        };
   }
 
   private static Message.Update sent(
@@ -1485,10 +1520,8 @@ class WakeUpTest {
   /** The JDK would close the connection that it reads. */
   @Test
   void whoDeliversMessagesIsNotInterruptedByWhatIsInThem() {
-    var near = WiredNodes.id("a");
-    var far = WiredNodes.id("b");
     var interrupted = new CompletableFuture<Boolean>();
-    try (var wired = new WiredNodes(far)) {
+    try (var wired = new WiredNodes(WiredNodes.id("b"))) {
       wired.wire =
           (from, to, message) -> {
             if (message instanceof Message.Push) {
@@ -1501,17 +1534,26 @@ class WakeUpTest {
               wired.deliver(from, to, message);
             }
           };
-      var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
-      var node = wired.start(near, PATIENT, types);
-      wired.start(far, PATIENT, types);
-      var speaker = node.grains().get(Speaker.class, "s");
-      try (var computation = node.reactive(() -> speaker.word().text())) {
-        var words = computation.tracker();
-        assertEquals("", words.next(SOON));
-        speaker.say("rude");
-        assertEquals("rude", words.next(SOON));
-        assertFalse(interrupted.orTimeout(20, TimeUnit.SECONDS).join());
-      }
+      listen(
+          wired,
+          (speaker, words) -> {
+            speaker.say("rude");
+            assertEquals("rude", words.next(SOON));
+            assertFalse(interrupted.orTimeout(20, TimeUnit.SECONDS).join());
+          });
+    }
+  }
+
+  /** Two nodes, of which the first reads what a speaker on the second says: nothing yet. */
+  private static void listen(WiredNodes wired, BiConsumer<Speaker, ResultTracker<String>> test) {
+    var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
+    var node = wired.start(WiredNodes.id("a"), PATIENT, types);
+    wired.start(WiredNodes.id("b"), PATIENT, types);
+    var speaker = node.grains().get(Speaker.class, "s");
+    try (var computation = node.reactive(() -> speaker.word().text())) {
+      var words = computation.tracker();
+      assertEquals("", words.next(SOON));
+      test.accept(speaker, words);
     }
   }
 
@@ -1541,9 +1583,7 @@ class WakeUpTest {
   /** It is no result of the operation's, and nobody sends the true one again by himself. */
   @Test
   void whatCouldNotBeReadForWantOfMemoryIsAskedForAgain() {
-    var near = WiredNodes.id("a");
-    var far = WiredNodes.id("b");
-    try (var wired = new WiredNodes(far)) {
+    try (var wired = new WiredNodes(WiredNodes.id("b"))) {
       wired.wire =
           (from, to, message) -> {
             if (message instanceof Message.Push) {
@@ -1554,19 +1594,15 @@ class WakeUpTest {
             }
             wired.deliver(from, to, message);
           };
-      var types = GrainTypes.create().add(Speaker.class, WakeUpTest::speaker);
-      var node = wired.start(near, PATIENT, types);
-      wired.start(far, PATIENT, types);
-      var speaker = node.grains().get(Speaker.class, "s");
-      try (var computation = node.reactive(() -> speaker.word().text())) {
-        var words = computation.tracker();
-        assertEquals("", words.next(SOON));
-        speaker.say("next");
-        WiredNodes.await("the push", () -> words.freshness() == Freshness.IN_DOUBT);
-        wired.wire = wired::deliver;
-        assertEquals("next", words.next(SOON));
-        assertEquals(Freshness.CURRENT, words.freshness());
-      }
+      listen(
+          wired,
+          (speaker, words) -> {
+            speaker.say("next");
+            WiredNodes.await("the push", () -> words.freshness() == Freshness.IN_DOUBT);
+            wired.wire = wired::deliver;
+            assertEquals("next", words.next(SOON));
+            assertEquals(Freshness.CURRENT, words.freshness());
+          });
     }
   }
 

@@ -34,6 +34,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -71,6 +72,26 @@ public final class WiredNodes implements AutoCloseable {
         @Override
         public void standingChanged() {}
       };
+
+  /** A cache of a node that is to have no result any more. */
+  static Outboxes.Recipient withoutResult(Supplier<NodeId> node) {
+    return new Outboxes.Recipient() {
+      @Override
+      public NodeId node() {
+        return node.get();
+      }
+
+      @Override
+      public long takeRequest() {
+        return 0;
+      }
+
+      @Override
+      public Message.@Nullable Update update() {
+        return null;
+      }
+    };
+  }
 
   private final RealTime time = RealTime.create();
   private final Storage storage;

@@ -2,7 +2,10 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.SameBy;
 import java.util.List;
+import java.util.function.BiPredicate;
+import java.util.function.ToIntFunction;
 
 /** One of a {@link Mesh}: a small number that it computes from those of others. */
 interface Member extends Grain {
@@ -37,11 +40,19 @@ interface Member extends Grain {
   /** Values are below this: so few that others are often the same again. */
   int LIMIT = 3;
 
+  /** One of the two operations that all members of a mesh read each other by. */
+  interface Operation extends ToIntFunction<Member> {}
+
   /** What counts for a member that fails because of a circle. */
   int CAUGHT = 2;
 
   @ReadOnly
   int value();
+
+  /** The same, of what the others compare, and compared. */
+  @ReadOnly
+  @SameBy(Slowly.class)
+  int compared();
 
   @ReadOnly
   Reads reads();
@@ -50,4 +61,13 @@ interface Member extends Grain {
 
   /** Changes nothing. */
   void touch();
+
+  /** Takes the time that the simulation says. */
+  final class Slowly implements BiPredicate<Integer, Integer> {
+    @Override
+    public boolean test(Integer a, Integer b) {
+      Scheduler.compares();
+      return a.equals(b);
+    }
+  }
 }

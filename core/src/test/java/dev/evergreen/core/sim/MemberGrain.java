@@ -20,30 +20,41 @@ final class MemberGrain implements Member {
 
   @Override
   public int value() {
+    return compute(Member::value);
+  }
+
+  @Override
+  public int compared() {
+    return compute(Member::compared);
+  }
+
+  private int compute(Operation how) {
     app.executed("Member/" + context.key());
     app.noise();
     var reads = state.get();
     int sum =
         switch (reads.way()) {
-          case IN_TURN -> reads.others().stream().mapToInt(this::valueOf).sum();
+          case IN_TURN -> reads.others().stream().mapToInt(other -> valueOf(other, how)).sum();
           case TOGETHER ->
-              Parallel.map(reads.others(), this::valueOf).stream().mapToInt(n -> n).sum();
-          case ALL -> sumOfAll(reads.others(), false);
-          case CATCHING -> sumOfAll(reads.others(), true);
+              Parallel.map(reads.others(), other -> valueOf(other, how)).stream()
+                  .mapToInt(n -> n)
+                  .sum();
+          case ALL -> sumOfAll(reads.others(), how, false);
+          case CATCHING -> sumOfAll(reads.others(), how, true);
         };
     return (reads.own() + sum) % LIMIT;
   }
 
-  private int valueOf(String other) {
-    return context.grains().get(Member.class, other).value();
+  private int valueOf(String other, Operation how) {
+    return how.applyAsInt(context.grains().get(Member.class, other));
   }
 
-  private int sumOfAll(List<String> others, boolean catching) {
+  private int sumOfAll(List<String> others, Operation how, boolean catching) {
     int sum = 0;
     CycleException first = null;
     for (var other : others) {
       try {
-        sum += valueOf(other);
+        sum += valueOf(other, how);
       } catch (CycleException e) {
         first = first == null ? e : first;
         sum += CAUGHT;

@@ -42,8 +42,9 @@ final class Mesh {
   }
 
   /** What a reader of all these sees. */
-  static Map<String, String> seen(Grains grains, Set<String> keys, boolean thorough) {
-    return by(keys, key -> seen(grains.get(Member.class, key), thorough));
+  static Map<String, String> seen(
+      Grains grains, Set<String> keys, Member.Operation how, boolean thorough) {
+    return by(keys, key -> seen(grains.get(Member.class, key), how, thorough));
   }
 
   private static Map<String, String> by(Set<String> keys, Function<String, String> what) {
@@ -52,9 +53,9 @@ final class Mesh {
     return all;
   }
 
-  private static String seen(Member member, boolean thorough) {
+  private static String seen(Member member, Member.Operation how, boolean thorough) {
     try {
-      return Integer.toString(member.value());
+      return Integer.toString(how.applyAsInt(member));
     } catch (CycleException e) {
       return thorough ? circle(names(e)) : "circle";
     }

@@ -21,6 +21,11 @@ public final class MutantRun implements Trials {
   }
 
   @Override
+  public @Nullable String comparedStorm(long seed) {
+    return failure(Simulation.COMPARED_STORM, seed);
+  }
+
+  @Override
   public @Nullable String versionStorm(long seed) {
     return failure(Simulation.VERSION_STORM, seed);
   }

@@ -91,6 +91,14 @@ final class MutantTest {
         .filter(MutantTest::chosen);
   }
 
+  /** What only comparers tell that take longer than something else. */
+  static Stream<Mutant> mutantsOfComparers() {
+    return Stream.<Mutant>of(
+            // A new activation was never believed while its result took longer than a renewal.
+            new Mutant.Says("engine.Cache", "!wasLeft || update.generation() <= answered", "true"))
+        .filter(MutantTest::chosen);
+  }
+
   private static final Mutant OUTER_TAKES_BACK =
       new Mutant.Says(
           "engine.StateCell",
@@ -325,6 +333,15 @@ final class MutantTest {
     assertFalse(
         Seeds.<String>failures(1, STORMS, 1, run::versionStorm).isEmpty(),
         () -> mutant + ", and " + STORMS + " storms between versions do not notice");
+  }
+
+  @ParameterizedTest(allowZeroInvocations = true)
+  @MethodSource("mutantsOfComparers")
+  void aCacheThatComparersHoldUpIsCaughtInAStorm(Mutant mutant) throws InterruptedException {
+    var run = MutantLoader.load(mutant);
+    assertFalse(
+        Seeds.<String>failures(1, STORMS, 1, run::comparedStorm).isEmpty(),
+        () -> mutant + ", and " + STORMS + " storms with comparers do not notice");
   }
 
   @Test

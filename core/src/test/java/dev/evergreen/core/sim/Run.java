@@ -21,6 +21,9 @@ import java.util.SplittableRandom;
  */
 final class Run {
 
+  /** So that all has settled in the time that there is for that. */
+  private static final long MOST_COMPARING = 1_000_000_000;
+
   private final World world;
   private final Nemesis nemesis;
   private final Checks checks;
@@ -31,6 +34,7 @@ final class Run {
     var wiring = new Wiring(scenario, random.split());
     this.world = new World(scenario, wiring, address -> null, policy, random, trace);
     this.nemesis = new Nemesis(world, random.split());
+    Slowness.of(scenario).atMost(MOST_COMPARING).slowDown(world.scheduler, world.app.random());
     this.checks = new Checks(world, scenario.patience());
   }
 

@@ -31,6 +31,9 @@ final class Scheduler {
 
   private static final Duration WATCH = Duration.ofSeconds(20);
 
+  /** Whose thread it is. */
+  private static final ScopedValue<Scheduler> CURRENT = ScopedValue.newInstance();
+
   private final Policy policy;
   private final Trace trace;
   private final PriorityQueue<Event> events = new PriorityQueue<>();
@@ -44,6 +47,7 @@ final class Scheduler {
   private SimThread current = driver;
   private @Nullable Event chosen;
   private @Nullable Throwable failure;
+  private Runnable whenComparing = () -> {};
   private boolean over;
   private long now;
   private long eventCount;
@@ -383,13 +387,23 @@ final class Scheduler {
     return thread;
   }
 
+  /** From now on this is done by whoever compares values of the application's. */
+  void whenComparing(Runnable comparison) {
+    whenComparing = comparison;
+  }
+
+  /** A comparer is at work, which knows nothing but its thread. */
+  static void compares() {
+    CURRENT.get().whenComparing.run();
+  }
+
   /** The life of a thread of the world. */
   private void live(Runnable task) {
     var me = current;
     me.awaitBaton();
     me.status = SimThread.Status.RUNNING;
     try {
-      task.run();
+      ScopedValue.where(CURRENT, this).run(task);
     } catch (SimThread.Unwound e) {
       // The run is over.
     } catch (Throwable e) {
@@ -404,6 +418,10 @@ final class Scheduler {
   }
 
   private void drive() {
+    ScopedValue.where(CURRENT, this).run(this::driveAll);
+  }
+
+  private void driveAll() {
     driver.awaitBaton();
     while (!over) {
       var event = chosen;

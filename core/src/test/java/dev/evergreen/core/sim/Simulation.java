@@ -28,6 +28,10 @@ record Simulation(
   static final Simulation STORM =
       new Simulation("StormTest", seed -> Scenario.of(seed).withoutApplication(), Storm::of);
 
+  static final Simulation COMPARED_STORM =
+      new Simulation(
+          "ComparedStormTest", seed -> Scenario.of(seed).withoutApplication(), Storm::compared);
+
   static final Simulation VERSION_STORM =
       new Simulation(
           "VersionStormTest", seed -> Scenario.of(seed).withoutApplication(), VersionStorm::of);

@@ -2,6 +2,7 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.Grains;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.sim.Member.Reads;
 import dev.evergreen.core.sim.Member.Way;
@@ -16,12 +17,16 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One run: members read each other along lists that are written at random, so that circles form,
  * grow, break and come back, while the {@link Nemesis} moves, kills and cuts off what it can. When
  * all is quiet every reader shows what the {@link Mesh} says, as current, and what changes no
  * result runs nobody. That several times, and when all readers are gone nothing is left.
+ *
+ * <p>Where results are {@linkplain Slowness compared}, there is more trouble: grains move while
+ * that goes on, readers close and come back, and some have little patience.
  */
 final class Storm {
 
@@ -41,22 +46,34 @@ final class Storm {
   /** Whether all members read in a thorough way. */
   private final boolean thorough;
 
+  /** How members and readers read. */
+  private final Member.Operation how;
+
+  /** How long comparers take; null if nothing is compared by them. */
+  private final @Nullable Slowness slowness;
+
   private final List<Look> looks = new ArrayList<>();
   private final Map<String, Reads> written = new HashMap<>();
 
-  private Storm(Scenario scenario, Trace trace) {
-    this.scenario = scenario;
+  private Storm(Scenario given, @Nullable Slowness slowness, Trace trace) {
+    this.slowness = slowness;
+    this.how = slowness == null ? Member::value : Member::compared;
+    this.scenario = slowness == null ? given : given.with(slowness.settings(given));
     this.random = new SplittableRandom(scenario.seed() * 0x9e3779b97f4a7c15L + 2);
     var policy = new RandomPolicy(random.split(), scenario.pace());
     var wiring = new Wiring(scenario, random.split());
     this.world = new World(scenario, wiring, address -> types(), policy, random, trace);
-    this.checks = new Checks(world, scenario.patience());
+    var patience = scenario.patience();
+    this.checks = new Checks(world, slowness == null ? patience : slowness.patience(patience));
     this.members =
         IntStream.rangeClosed(1, random.nextInt(2, MOST_MEMBERS + 1))
             .mapToObj(i -> "m" + i)
             .toList();
     this.most = random.nextInt(1, 4);
     this.thorough = random.nextBoolean();
+    if (slowness != null) {
+      slowness.slowDown(world.scheduler, random);
+    }
   }
 
   private GrainTypes types() {
@@ -71,9 +88,17 @@ final class Storm {
    * @throws SimulationFailure if something is not as it must be
    */
   static String of(Scenario scenario, Trace trace) {
-    var storm = new Storm(scenario, trace);
-    storm.world.scheduler.run(storm::main);
-    return storm.world.summary();
+    return new Storm(scenario, null, trace).toEnd();
+  }
+
+  /** As {@link #of}, where results are compared by what takes its time. */
+  static String compared(Scenario scenario, Trace trace) {
+    return new Storm(scenario, Slowness.of(scenario), trace).toEnd();
+  }
+
+  private String toEnd() {
+    world.scheduler.run(this::main);
+    return world.summary();
   }
 
   private void main() {
@@ -102,6 +127,9 @@ final class Storm {
     var nemesis = new Nemesis(world, random.split());
     if (random.nextBoolean()) {
       nemesis.start();
+      if (slowness != null && random.nextBoolean()) {
+        world.network.weather(Weather.JUMBLED);
+      }
     }
     int rewirers = random.nextInt(1, MOST_REWIRERS + 1);
     for (int i = 0; i < rewirers; i++) {
@@ -132,12 +160,15 @@ final class Storm {
   }
 
   private void act(SimNode node) {
-    int choice = random.nextInt(10);
-    if (choice < 2) {
+    int choice = random.nextInt(slowness == null ? 10 : 14);
+    if (choice > 11) {
+      world.moveOne(random);
+    } else if (choice > 9) {
+      any(openOn(node)).ifPresent(this::comeBack);
+    } else if (choice < 2) {
       look(node);
     } else if (choice == 2) {
-      var here = open().stream().filter(look -> look.node == node).toList();
-      any(here).ifPresent(Look::close);
+      any(openOn(node)).ifPresent(Look::close);
     } else {
       var key = anyMember();
       var before = written.getOrDefault(key, Reads.NOTHING);
@@ -208,13 +239,34 @@ final class Storm {
   }
 
   private void look(SimNode node, Set<String> keys) {
-    var look = new Look(node, keys);
+    boolean hurries = slowness != null && random.nextInt(3) == 0;
+    var grains = node.engine().grains();
+    var look =
+        new Look(
+            node,
+            keys,
+            hurries ? grains.withTimeout(Duration.ofNanos(1L << random.nextInt(20, 32))) : grains);
     looks.add(look);
     look.begin();
   }
 
+  /**
+   * A reader closes, and another one reads the same, inside the grace of what it has read or not.
+   */
+  private void comeBack(Look look) {
+    look.close();
+    world.scheduler.sleep(random.nextLong(2 * scenario.settings().cacheGrace().toNanos() + 1));
+    if (look.node.serves()) {
+      look(look.node, look.keys);
+    }
+  }
+
   private List<Look> open() {
     return looks.stream().filter(Look::open).toList();
+  }
+
+  private List<Look> openOn(SimNode node) {
+    return open().stream().filter(look -> look.node == node).toList();
   }
 
   /** A computation that reads some members. */
@@ -224,11 +276,11 @@ final class Storm {
     private final ReactiveComputation<String> computation;
     private boolean closed;
 
-    Look(SimNode node, Set<String> keys) {
+    Look(SimNode node, Set<String> keys, Grains grains) {
       this.node = node;
       this.keys = keys;
-      var grains = node.engine().grains();
-      this.computation = node.engine().reactive(() -> Mesh.seen(grains, keys, thorough).toString());
+      this.computation =
+          node.engine().reactive(() -> Mesh.seen(grains, keys, how, thorough).toString());
     }
 
     void begin() {

@@ -26,6 +26,9 @@ public interface Trials {
   /** Runs a seed of the storm. */
   @Nullable String storm(long seed);
 
+  /** Runs a seed of the storm with comparers. */
+  @Nullable String comparedStorm(long seed);
+
   /** Runs a seed of the storm between two versions. */
   @Nullable String versionStorm(long seed);
 

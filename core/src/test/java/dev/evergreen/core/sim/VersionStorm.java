@@ -5,7 +5,6 @@ import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.version.Program;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
@@ -112,18 +111,9 @@ final class VersionStorm {
       case 0, 1 -> look(node);
       case 2 ->
           open().stream().filter(look -> look.node == node).findFirst().ifPresent(Look::close);
-      case 3, 4 -> move();
+      case 3, 4 -> world.moveOne(random);
       case 5 -> ask(node, "point " + anyShop());
       default -> ask(node, "point " + anyShop() + " " + anyShop());
-    }
-  }
-
-  private void move() {
-    var staying = world.cluster.staying();
-    if (staying.size() > 1) {
-      var partition = new BitSet();
-      partition.set(random.nextInt(scenario.partitions()));
-      staying.forEach(from -> world.cluster.move(from, partition, null));
     }
   }
 

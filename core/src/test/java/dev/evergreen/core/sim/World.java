@@ -3,6 +3,7 @@ package dev.evergreen.core.sim;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.spi.Message;
+import java.util.BitSet;
 import java.util.SplittableRandom;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -84,6 +85,16 @@ final class World {
   SimNode anyNode() {
     var serving = cluster.serving();
     return serving.get(app.random().nextInt(serving.size()));
+  }
+
+  /** Moves the grains of a partition to another node, if there is one. */
+  void moveOne(SplittableRandom random) {
+    var staying = cluster.staying();
+    if (staying.size() > 1) {
+      var partition = new BitSet();
+      partition.set(random.nextInt(scenario.partitions()));
+      staying.forEach(from -> cluster.move(from, partition, null));
+    }
   }
 
   /** Numbers about what happened, for people. */

@@ -111,7 +111,11 @@ public sealed interface Outcome {
 
   /**
    * The outcome that another node tells; if it cannot be read, that is the outcome. For want of
-   * memory it fails: there may be enough another time.
+   * memory it fails: there may be enough another time. That holds for a value that never fits, too:
+   * a caller gets the error, a cache asks for it again and again, ever less often, and who waits
+   * for its first result waits in vain.
+   *
+   * @throws OutOfMemoryError if there is no memory for the value
    */
   static Outcome decode(Message.Answer answer, Operation operation) {
     return switch (answer) {
