@@ -17,7 +17,9 @@ final class Crossings {
   /** Whether what was sent in an epoch was over when another one began. */
   private final BiPredicate<Long, Long> isOver;
 
-  /** The place that was asked about last where nothing was under way; of this moment of the trace. */
+  /**
+   * The place that was asked about last where nothing was under way; of this moment of the trace.
+   */
   private OptionalLong quiet = OptionalLong.empty();
 
   Crossings(

@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param epoch the life of the store in which it was sent: another one begins when the store
  *     restarts, is loaded or follows another, and for another recorder
  * @param lane the line to the store by which it went, from 1 on; 0 for a question that was never
- *     sent, which is of a time between those of sent and replied. The store serves a line in order, and between two lines only the times tell
+ *     sent, which is of a time between those of sent and replied. The store serves a line in order,
+ *     and between two lines only the times tell
  * @param connection the client's connection, which the trace knows more about
  * @param space what of the connection's state says what the request speaks of: of Redis the number
  *     of the database; empty if the kind of store has none
@@ -90,25 +91,73 @@ public record Operation(
   /** This operation with these parts. */
   public Operation with(List<Operation> parts) {
     return new Operation(
-        row, epoch, lane, connection, space, sent, replied, request, reply, parts, cut, within, skew);
+        row,
+        epoch,
+        lane,
+        connection,
+        space,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        cut,
+        within,
+        skew);
   }
 
   /** This operation, of a store whose clock goes so. */
   public Operation with(Skew other) {
     return new Operation(
-        row, epoch, lane, connection, space, sent, replied, request, reply, parts, cut, within, other);
+        row,
+        epoch,
+        lane,
+        connection,
+        space,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        cut,
+        within,
+        other);
   }
 
   /** This operation, of whose request only the beginning is known, if that is so. */
   Operation cut(boolean isCut) {
     return new Operation(
-        row, epoch, lane, connection, space, sent, replied, request, reply, parts, isCut, within, skew);
+        row,
+        epoch,
+        lane,
+        connection,
+        space,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        isCut,
+        within,
+        skew);
   }
 
   /** This operation, which speaks of another space than it was recorded with. */
   public Operation in(String other) {
     return new Operation(
-        row, epoch, lane, connection, other, sent, replied, request, reply, parts, cut, within, skew);
+        row,
+        epoch,
+        lane,
+        connection,
+        other,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        cut,
+        within,
+        skew);
   }
 
   /**

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * When a key expires, in milliseconds since 1970: the last one in which it is there. Redis counts
  * from the moment in which it carries out a command, of which only is known that it lies between
- * the request and the reply. If a command names the millisecond, that is one by the clock of
- * Redis, and lies between two by the clock of who has recorded the commands.
+ * the request and the reply. If a command names the millisecond, that is one by the clock of Redis,
+ * and lies between two by the clock of who has recorded the commands.
  *
  * @param by the row of that command from which it is counted, or of the transaction that it is a
  *     part of; 0 if a millisecond was named

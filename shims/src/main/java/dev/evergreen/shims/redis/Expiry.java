@@ -38,7 +38,9 @@ final class Expiry {
     long time = call.count(2);
     return time == 0
         ? null
-        : call.has("ABSTTL", 4) ? Deadline.at(call.operation(), time) : Deadline.after(call.operation(), time);
+        : call.has("ABSTTL", 4)
+            ? Deadline.at(call.operation(), time)
+            : Deadline.after(call.operation(), time);
   }
 
   private static long milliseconds(Call call) {
@@ -127,7 +129,8 @@ final class Expiry {
     long first = deadline.earliest();
     long last = deadline.latest();
     long least =
-        shown(call, absolute ? skew.earliestThere(first) : first - Deadline.until(call.operation()));
+        shown(
+            call, absolute ? skew.earliestThere(first) : first - Deadline.until(call.operation()));
     long most =
         shown(call, absolute ? skew.latestThere(last) : last - Deadline.from(call.operation()));
     if (call.reply() instanceof Long told && least <= told && told <= most) {

@@ -9,9 +9,9 @@ import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.MemoryTrace;
-import dev.evergreen.provenance.Skew;
 import dev.evergreen.provenance.Moment;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Skew;
 import dev.evergreen.provenance.Trace;
 import dev.evergreen.provenance.Why;
 import dev.evergreen.provenance.Witness;
@@ -910,7 +910,8 @@ class DefinitionTest {
     var named = why.ask(now(2000, "PEXPIRETIME k").with(skew), Why.Wish.ONE);
     assertEquals(skew.earliest(33_000) > 2000, named.certainty() == Answer.Certainty.CERTAIN);
     for (var reply : List.of("$1\r\nv\r\n", "$-1\r\n")) {
-      boolean possible = certainty == Answer.Certainty.ONE_OF || reply.contains("v") == (time < 3000);
+      boolean possible =
+          certainty == Answer.Certainty.ONE_OF || reply.contains("v") == (time < 3000);
       var recorded = why.ask(operation(2, time, time, "GET k", reply).with(skew), Why.Wish.ONE);
       if (most > 0) {
         assertEquals(
@@ -922,8 +923,7 @@ class DefinitionTest {
   /** It may have been over when it was set; then nothing was left. */
   @ParameterizedTest
   @CsvSource({"30050, 10, ONE_OF", "30050, 200, CERTAIN", "29000, 10, CERTAIN"})
-  void aDeadlineThatIsNamedMayBeOverWhenItIsSet(
-      long named, long time, Answer.Certainty certainty) {
+  void aDeadlineThatIsNamedMayBeOverWhenItIsSet(long named, long time, Answer.Certainty certainty) {
     var skew = new Skew(29_900, 30_100);
     var trace = new MemoryTrace(SPECIFICATION);
     trace.add(operation(1, 0, 0, "SET k v", "+OK\r\n").with(skew));
@@ -940,8 +940,7 @@ class DefinitionTest {
     var trace = new MemoryTrace(SPECIFICATION);
     trace.add(operation(1, 0, 1, "SET k v PX 10", "+OK\r\n"));
     var words = Oracle.words("GET k");
-    var asked =
-        new Operation(Long.MAX_VALUE, 1, 0, 0, "0", at(from), at(until), words, null);
+    var asked = new Operation(Long.MAX_VALUE, 1, 0, 0, "0", at(from), at(until), words, null);
     var answer = new Why(SPECIFICATION, trace).ask(asked, Why.Wish.ONE);
     assertEquals(certainty, answer.certainty(), answer::toString);
   }

@@ -152,8 +152,7 @@ class ServerWatchTest {
    * Why a key is as it is, which was set to go at a time, when the recorder's clock has so many
    * seconds left to that.
    */
-  private Answer afterSetting(Function<String, String> replies, long left)
-      throws IOException {
+  private Answer afterSetting(Function<String, String> replies, long left) throws IOException {
     var set = Instant.now();
     try (var recording = record();
         var store = new FakeStore(replies);
@@ -201,8 +200,7 @@ class ServerWatchTest {
   @Test
   void whetherItHasGoneIsNotKnownIfTheStoreDoesNotSayWhatTimeItHas() throws IOException {
     var answer =
-        afterSetting(
-            request -> request.equals("TIME") ? "" : said(request, Duration.ZERO), 15);
+        afterSetting(request -> request.equals("TIME") ? "" : said(request, Duration.ZERO), 15);
     assertEquals(Certainty.ONE_OF, answer.certainty(), answer::toString);
   }
 
