@@ -95,9 +95,10 @@ record Deadline(long earliest, long latest, long by, long part, @Nullable Long n
 
   /** Whether it is later than another one. */
   boolean isAfter(Deadline other) {
-    return named != null && other.named != null
-        ? named > other.named
-        : earliest > other.latest || isAfterWithin(other);
+    if (named != null && other.named != null) {
+      return named > other.named;
+    }
+    return earliest > other.latest || isAfterWithin(other);
   }
 
   /** Whether it is set behind the other one in the same transaction, and for longer. */
