@@ -919,7 +919,7 @@ final class LoadSession implements AutoCloseable {
               case NONE_EXPECTED -> Bytes.EMPTY;
               case OPEN, UNKNOWN, NOT_SENT -> null;
             });
-    return operation.cut(asked.cut());
+    return operation.with(rows.skew(epoch)).cut(asked.cut());
   }
 
   /** The operation with its parts, as far as their own ends are known. */

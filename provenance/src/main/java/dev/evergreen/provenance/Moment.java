@@ -54,7 +54,8 @@ public record Moment(Instant earliest, Instant latest, long by, long part) {
 
   /** Whether it has not come when the operation is carried out. */
   boolean follows(Operation operation) {
-    var over = operation.isAsked() ? operation.sent() : operation.replied();
+    var ended = operation.replied();
+    var over = ended == null && operation.isAsked() ? operation.sent() : ended;
     return by == operation.row() || (over != null && over.isBefore(earliest));
   }
 }

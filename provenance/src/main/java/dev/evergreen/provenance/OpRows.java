@@ -50,16 +50,17 @@ final class OpRows implements AutoCloseable {
   private final PreparedStatement epoch;
   private final PreparedStatement earlier;
   private final PreparedStatement one;
-  private final Map<Long, StoreKind> kinds = new HashMap<>();
+  private final Map<Long, Epoch> epochs = new HashMap<>();
 
   /** The one that was asked for last, as it nearly always is again. */
-  private @Nullable StoreKind lastKind;
+  private @Nullable Epoch lastEpoch;
 
-  private long lastKindOf;
+  /** What is known of an epoch. */
+  private record Epoch(long id, StoreKind kind, Skew skew) {}
 
   OpRows(Connection connection) throws SQLException {
     body = connection.prepareStatement("select content from body where hash = ?");
-    epoch = connection.prepareStatement("select store from epoch where id = ?");
+    epoch = connection.prepareStatement("select store, facts from epoch where id = ?");
     one = connection.prepareStatement("select " + COLUMNS + " from op where seq = ?");
     earlier =
         connection.prepareStatement(
@@ -192,20 +193,22 @@ final class OpRows implements AutoCloseable {
     };
   }
 
-  private static Operation read(ResultSet row, List<Bytes> words, @Nullable Bytes reply)
+  private Operation read(ResultSet row, List<Bytes> words, @Nullable Bytes reply)
       throws SQLException {
     long replied = row.getLong(8);
     boolean isReplied = !row.wasNull();
+    long epoch = row.getLong(2);
     return new Operation(
-        row.getLong(1),
-        row.getLong(2),
-        row.getLong(3),
-        row.getLong(4),
-        row.getString(5),
-        instant(row.getLong(6)),
-        isReplied ? instant(replied) : null,
-        words,
-        reply);
+            row.getLong(1),
+            epoch,
+            row.getLong(3),
+            row.getLong(4),
+            row.getString(5),
+            instant(row.getLong(6)),
+            isReplied ? instant(replied) : null,
+            words,
+            reply)
+        .with(skew(epoch));
   }
 
   /** What a body's three columns hold: bytes, length, hash. */
@@ -226,24 +229,34 @@ final class OpRows implements AutoCloseable {
 
   /** The kind of the store in that epoch. */
   StoreKind kind(long id) throws SQLException {
-    if (lastKind == null || lastKindOf != id) {
-      lastKind = find(id);
-      lastKindOf = id;
-    }
-    return lastKind;
+    return known(id).kind();
   }
 
-  private StoreKind find(long id) throws SQLException {
-    var known = kinds.get(id);
+  /** What is known of the store's clock in that epoch. */
+  Skew skew(long id) throws SQLException {
+    return known(id).skew();
+  }
+
+  private Epoch known(long id) throws SQLException {
+    if (lastEpoch == null || lastEpoch.id() != id) {
+      lastEpoch = find(id);
+    }
+    return lastEpoch;
+  }
+
+  private Epoch find(long id) throws SQLException {
+    var known = epochs.get(id);
     if (known != null) {
       return known;
     }
     epoch.setLong(1, id);
     try (var found = epoch.executeQuery()) {
-      var store = found.next() ? found.getString(1) : "";
+      boolean any = found.next();
+      var store = any ? found.getString(1) : "";
       var kind = StoreKind.named(store).orElseGet(() -> new UnknownKind(store));
-      kinds.put(id, kind);
-      return kind;
+      var read = new Epoch(id, kind, any ? Skew.of(found.getString(2)) : Skew.UNKNOWN);
+      epochs.put(id, read);
+      return read;
     }
   }
 

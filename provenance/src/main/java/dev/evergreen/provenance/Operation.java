@@ -12,12 +12,14 @@ import org.jspecify.annotations.Nullable;
  * @param epoch the life of the store in which it was sent: another one begins when the store
  *     restarts, is loaded or follows another, and for another recorder
  * @param lane the line to the store by which it went, from 1 on; 0 for a question that was never
- *     sent. The store serves a line in order, and between two lines only the times tell
+ *     sent, which is of a time between those of sent and replied. The store serves a line in order,
+ *     and between two lines only the times tell
  * @param connection the client's connection, which the trace knows more about
  * @param space what of the connection's state says what the request speaks of: of Redis the number
  *     of the database; empty if the kind of store has none
  * @param sent when the request was about to be sent to the store
- * @param replied when the reply's last byte had come, or null if none came
+ * @param replied when the reply's last byte had come, or null if none came. Of a question that was
+ *     never sent null if it is known when it is asked
  * @param request the request as a list of byte strings, as the kind of store divides it: of Redis
  *     the command's words
  * @param reply the reply's bytes, or null if the outcome is unknown; empty if the store gives none
@@ -27,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  * @param cut whether only the beginning of the request is on record, and what it says behind that
  *     is not known
  * @param within the row of the operation of which it is a part, or else its own
+ * @param skew how far the store's clock is ahead of that by which it was recorded
  */
 public record Operation(
     long row,
@@ -40,7 +43,8 @@ public record Operation(
     @Nullable Bytes reply,
     List<Operation> parts,
     boolean cut,
-    long within) {
+    long within,
+    Skew skew) {
 
   /** An operation of which the whole request is known, and which is no part. */
   public Operation(
@@ -54,7 +58,20 @@ public record Operation(
       List<Bytes> request,
       @Nullable Bytes reply,
       List<Operation> parts) {
-    this(row, epoch, lane, connection, space, sent, replied, request, reply, parts, false, row);
+    this(
+        row,
+        epoch,
+        lane,
+        connection,
+        space,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        false,
+        row,
+        Skew.NONE);
   }
 
   /** The same without parts. */
@@ -74,19 +91,73 @@ public record Operation(
   /** This operation with these parts. */
   public Operation with(List<Operation> parts) {
     return new Operation(
-        row, epoch, lane, connection, space, sent, replied, request, reply, parts, cut, within);
+        row,
+        epoch,
+        lane,
+        connection,
+        space,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        cut,
+        within,
+        skew);
+  }
+
+  /** This operation, of a store whose clock goes so. */
+  public Operation with(Skew other) {
+    return new Operation(
+        row,
+        epoch,
+        lane,
+        connection,
+        space,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        cut,
+        within,
+        other);
   }
 
   /** This operation, of whose request only the beginning is known, if that is so. */
   Operation cut(boolean isCut) {
     return new Operation(
-        row, epoch, lane, connection, space, sent, replied, request, reply, parts, isCut, within);
+        row,
+        epoch,
+        lane,
+        connection,
+        space,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        isCut,
+        within,
+        skew);
   }
 
   /** This operation, which speaks of another space than it was recorded with. */
   public Operation in(String other) {
     return new Operation(
-        row, epoch, lane, connection, other, sent, replied, request, reply, parts, cut, within);
+        row,
+        epoch,
+        lane,
+        connection,
+        other,
+        sent,
+        replied,
+        request,
+        reply,
+        parts,
+        cut,
+        within,
+        skew);
   }
 
   /**
@@ -109,13 +180,15 @@ public record Operation(
         own,
         List.of(),
         cut,
-        whole.row);
+        whole.row,
+        skew);
   }
 
   /** Where it is among others, without what was said. */
   Operation place() {
     return new Operation(
-        row, epoch, lane, 0, "", sent, replied, List.of(), reply == null ? null : Bytes.EMPTY);
+            row, epoch, lane, 0, "", sent, replied, List.of(), reply == null ? null : Bytes.EMPTY)
+        .with(skew);
   }
 
   /** By its number, as what was said may be long. */

@@ -154,6 +154,7 @@ public final class Spool implements AutoCloseable {
     this.lockFile = lockFile;
     var now = Instant.now();
     clockOffset = now.getEpochSecond() * 1_000_000_000L + now.getNano() - System.nanoTime();
+    new SpoolClock(clockOffset, Reservation.thisBoot()).write(files.directory());
     run = random.nextLong();
     current = files.takeFirst();
     current.begin(files.firstNumber(), random.nextLong(), run);
@@ -479,6 +480,11 @@ public final class Spool implements AutoCloseable {
   boolean isRoomy() {
     // Two are always there, the one in use and the next: of a small spool those may be all.
     return !files.full() && files.count() <= Math.max(2, settings.segments() / 4);
+  }
+
+  /** What the clock says by which is recorded: it goes on evenly, however others are set. */
+  public Instant now() {
+    return OpRows.instant(System.nanoTime() + clockOffset);
   }
 
   /** The time of a frame that this process has recorded, as {@link System#nanoTime()} told it. */

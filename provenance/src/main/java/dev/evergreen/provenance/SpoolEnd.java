@@ -3,6 +3,8 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.util.Optional;
 
 /**
  * Looks from another process how far a spool has come, again and again: each time only at what has
@@ -30,6 +32,15 @@ final class SpoolEnd {
     var file = directory.resolve(Recording.ID);
     try {
       return Files.exists(file) ? Files.readString(file) : "";
+    } catch (IOException e) {
+      throw new TraceException("The spool in %s cannot be read".formatted(directory), e);
+    }
+  }
+
+  /** What the clock says by which it is recorded; empty if nobody can tell. */
+  Optional<Instant> now() {
+    try {
+      return SpoolClock.now(directory);
     } catch (IOException e) {
       throw new TraceException("The spool in %s cannot be read".formatted(directory), e);
     }

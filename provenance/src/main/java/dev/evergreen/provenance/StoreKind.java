@@ -26,6 +26,13 @@ public interface StoreKind {
    */
   String PROCESS = "run_id: ";
 
+  /**
+   * How a line of an epoch's facts begins that tells how far the store's clock is ahead of the
+   * recorder's, in milliseconds: at least, and at most. So it is until the next epoch. See {@link
+   * Skew}.
+   */
+  String CLOCK = "clock: ";
+
   /** Which process the store is, by an epoch's facts; empty if they do not tell. */
   static Optional<String> process(String facts) {
     return facts

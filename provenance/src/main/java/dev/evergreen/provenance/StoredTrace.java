@@ -43,6 +43,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private final StoredBreaks breaks;
   private final Neighbours neighbours;
   private final Processes processes;
+  private final Crossings crossings;
 
   /** Below that row whatever has replaced something counts as having replaced what is folded. */
   private final long coarse;
@@ -72,6 +73,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     neighbours =
         new Neighbours(
             (cell, before) -> operations.held(index.writersOf(operations.places, cell, before)));
+    crossings = new Crossings(session, operations, neighbours, longOnes, this::isOver);
   }
 
   /**
@@ -224,6 +226,27 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** The operation of a row, with its parts. */
   public Optional<Operation> operation(long row) {
     return session.read(() -> rows.operation(row));
+  }
+
+  /**
+   * A question of what the store would reply to a request that was never sent.
+   *
+   * @param before the row of the question, which is above all that it can depend on
+   * @param epoch the epoch of that row
+   * @param at when, by the recorder's clock; null for now
+   */
+  public Operation question(
+      long before, long epoch, String space, List<Bytes> words, @Nullable Instant at) {
+    var skew = session.read(() -> rows.skew(epoch));
+    var known = at == null && spool != null ? spool.now().orElse(null) : at;
+    var earliest = known == null ? reached() : known;
+    var latest = known == null ? later(earliest, Instant.now()) : null;
+    return new Operation(before, epoch, 0, 0, space, earliest, latest, words, null).with(skew);
+  }
+
+  /** By a clock that nobody has compared with the recorder's it is perhaps so late. */
+  private static Instant later(Instant reached, Instant now) {
+    return now.isAfter(reached) ? now : reached;
   }
 
   /** The first row that was sent after a moment; one above all if there is none. */
@@ -581,6 +604,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     index.forget();
     longOnes.forget();
     breaks.forget();
+    crossings.forget();
   }
 
   static <T> Stream<T> stream(Iterator<T> operations) {
@@ -660,6 +684,14 @@ public final class StoredTrace implements Trace, AutoCloseable {
   @Override
   public Optional<Break> lastBreak(Cell cell, long before) {
     return breaks.last(cell, before);
+  }
+
+  @Override
+  public boolean isCrossed(Break place, Cell cell) {
+    return session.read(
+        () ->
+            crossings.any(place.row(), epoch(place.row() + 1), cell)
+                && hasSeveralLanes(Long.MAX_VALUE));
   }
 
   @Override

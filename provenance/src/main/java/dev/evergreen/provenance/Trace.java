@@ -90,6 +90,19 @@ public interface Trace {
   Optional<Break> lastBreak(Cell cell, long before);
 
   /**
+   * Whether something that was sent before a break may have taken effect after it, and could have
+   * written the cell or a part of it. It is not among what is found behind the break: of such a
+   * cell nobody knows what came to pass there, even if all that was sent behind it is known.
+   */
+  default boolean isCrossed(Break place, Cell cell) {
+    boolean crossed = false;
+    for (var before = writers(cell, place.row() + 1); before.hasNext() && !crossed; ) {
+      crossed = end(before.next()) > place.row() + 1;
+    }
+    return crossed;
+  }
+
+  /**
    * The row up to which operations are gone that no answer from there on needs: see {@link
    * Retention}. What an answer names is the same, but other witnesses may be missing.
    */

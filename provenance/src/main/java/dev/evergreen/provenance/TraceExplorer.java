@@ -235,8 +235,7 @@ final class TraceExplorer {
     if (words.isEmpty()) {
       return Optional.empty();
     }
-    var when = at == null ? Instant.now() : at;
-    var question = new Operation(before, epoch, 0, 0, space, when, null, words, null);
+    var question = trace.question(before, epoch, space, words, at);
     return Optional.of(answer(question, -1, all));
   }
 

@@ -59,6 +59,7 @@ final class Walk implements Iterator<Operation> {
   private final Set<Kept> kept = new HashSet<>();
 
   private Trace.@Nullable Break reached;
+  private boolean crossed;
   private boolean hidden;
   private boolean unordered;
 
@@ -143,6 +144,14 @@ final class Walk implements Iterator<Operation> {
             .orElse(null);
   }
 
+  /**
+   * Whether something was under way at a place that the walk came to, and may have written there
+   * what the walk still needed: what is behind that place does not tell all that happened since.
+   */
+  boolean crossed() {
+    return crossed;
+  }
+
   /** Whether a cause is an operation whose effects nobody knows. */
   boolean hidden() {
     return hidden;
@@ -196,10 +205,11 @@ final class Walk implements Iterator<Operation> {
     if (newest.demand.closed()) {
       return;
     }
-    if (newest.atEnd) {
+    if (newest.atEnd && newest.end != null) {
       if (reached == null) {
         reached = newest.end;
       }
+      crossed = crossed || isCrossed(newest.demand, newest.end);
       return;
     }
     if (!newest.rest.hasNext() || newest.rest.row() < newest.row) {
@@ -221,6 +231,14 @@ final class Walk implements Iterator<Operation> {
       unordered |= Orders.unordered(trace, question, operation);
       next = operation;
     }
+  }
+
+  private boolean isCrossed(Demands.Demand demand, Trace.Break place) {
+    // Of a cell that is within another one, what is near that one is at hand.
+    var around = demands.around(demand.cell);
+    return !demand.unwritten
+        && trace.isCrossed(place, around)
+        && (around.equals(demand.cell) || trace.isCrossed(place, demand.cell));
   }
 
   /** Above all that can have come before an operation. */

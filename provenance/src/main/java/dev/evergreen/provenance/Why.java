@@ -43,6 +43,11 @@ public final class Why {
   /** Operations with so many words on average take twice as long as others to be run. */
   private static final int MANY_WORDS = 32;
 
+  private static final String UNTRIED = "not all orders of overlapping operations were tried";
+
+  private static final String UNDER_WAY =
+      "something was under way where the record is not whole, and may have come since";
+
   private static final Comparator<Operation> BY_ROW = Comparator.comparingLong(Operation::row);
 
   private final Specification specification;
@@ -271,6 +276,10 @@ public final class Why {
   private Answer search(Plain plain, Execution execution, Wish wish) {
     var asked = plain.parts.getLast();
     var recorded = execution.recorded(asked);
+    if (plain.walk.crossed()) {
+      // Not even the reply: what the model would be shown is not all that happened.
+      return plain.answer(recorded.orElse(null), null, true, UNDER_WAY);
+    }
     var walk = Walk.from(specification, trace, plain.question, plain.parts, true);
     var operations = new ArrayList<Operation>();
     long bytes = 0;
@@ -284,6 +293,9 @@ public final class Why {
     boolean cut = walk.hasNext() || walk.reached() != null;
     if (!operations.containsAll(plain.causes)) {
       return plain.answer(recorded.orElse(null), null, "");
+    }
+    if (walk.crossed()) {
+      return plainly(plain, execution, State.initial(false), recorded, wish, UNDER_WAY);
     }
     var start = State.initial(!cut);
     long steps = mostSteps(wish, operations);
@@ -307,7 +319,7 @@ public final class Why {
               "no order of the recorded operations explains the replies");
     }
     if (orders.truncated() && !plain.isOneOf()) {
-      return plainly(plain, execution, start, recorded, wish);
+      return plainly(plain, execution, start, recorded, wish, UNTRIED);
     }
     // Orders that were not tried may lead elsewhere.
     boolean untried = (orders.truncated() || cut) && plain.isOneOf();
@@ -329,13 +341,17 @@ public final class Why {
   }
 
   /**
-   * What the walk found where not all orders were tried: in another order less of it may be needed,
-   * but all of it is enough in each. So it alone tells the reply, if the order in it does not
-   * matter.
+   * What the walk found where not all orders were tried, or not all that is in them is known: in
+   * another order less of it may be needed, but all of it is enough in each. So it alone tells the
+   * reply, if the order in it does not matter.
    */
   private Answer plainly(
-      Plain plain, Execution execution, State start, Optional<Object> recorded, Wish wish) {
-    var note = "not all orders of overlapping operations were tried";
+      Plain plain,
+      Execution execution,
+      State start,
+      Optional<Object> recorded,
+      Wish wish,
+      String note) {
     if (recorded.isPresent()) {
       return plain.answer(recorded.get(), null, true, note);
     }

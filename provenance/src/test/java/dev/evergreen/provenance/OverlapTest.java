@@ -34,7 +34,7 @@ final class OverlapTest {
   private static final StepsKind STEPS = new StepsKind();
 
   /** The same store, of which no model is known. */
-  private static final Specification PLAIN =
+  static final Specification PLAIN =
       new Specification() {
         @Override
         public String store() {
@@ -103,20 +103,6 @@ final class OverlapTest {
       }
     }
 
-    private static String step(Random random, String prefix) {
-      var key = prefix + (char) ('a' + random.nextInt(2));
-      int value = random.nextInt(3);
-      return switch (random.nextInt(9)) {
-        case 0, 1 -> "set " + key + " " + value;
-        case 2 -> "add " + key;
-        case 3 -> "nx " + key + " " + value;
-        case 4 -> "copy " + key + " " + prefix + (char) ('a' + random.nextInt(2));
-        case 5 -> "del " + key;
-        case 6 -> "push " + key + " " + value;
-        default -> "get " + key;
-      };
-    }
-
     /** The steps in the order in which they took effect. */
     List<Integer> done() {
       return events.stream().filter(e -> e.kind() == Kind.DONE).map(Event::step).toList();
@@ -148,6 +134,21 @@ final class OverlapTest {
       }
       return new Definition(answers);
     }
+  }
+
+  /** A step on one of two keys, or on both. */
+  static String step(Random random, String prefix) {
+    var key = prefix + (char) ('a' + random.nextInt(2));
+    int value = random.nextInt(3);
+    return switch (random.nextInt(9)) {
+      case 0, 1 -> "set " + key + " " + value;
+      case 2 -> "add " + key;
+      case 3 -> "nx " + key + " " + value;
+      case 4 -> "copy " + key + " " + prefix + (char) ('a' + random.nextInt(2));
+      case 5 -> "del " + key;
+      case 6 -> "push " + key + " " + value;
+      default -> "get " + key;
+    };
   }
 
   private static Operation operation(

@@ -160,8 +160,8 @@ public final class WhyCommand extends TraceOptions {
     if (wanted.isEmpty()) {
       throw new ParameterException(spec.commandLine(), "say what, such as GET cart:42, or --row");
     }
-    var when = at == null ? Instant.now() : moment(at);
-    return Optional.of(new Operation(before, epoch, 0, 0, space, when, null, wanted, null));
+    var when = at == null ? null : moment(at);
+    return Optional.of(trace.question(before, epoch, space, wanted, when));
   }
 
   private String notFound() {

@@ -7,6 +7,7 @@ import dev.evergreen.provenance.SpooledBody;
 import dev.evergreen.provenance.Unanswered;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,6 +43,11 @@ public final class Tape {
     if (spool != null) {
       epoch = spool.epoch(store, server, facts);
     }
+  }
+
+  /** What the clock says by which is recorded. */
+  public Instant now() {
+    return spool == null ? Instant.now() : spool.now();
   }
 
   /** The number of the present epoch. */

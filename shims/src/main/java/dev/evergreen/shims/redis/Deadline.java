@@ -6,25 +6,32 @@ import dev.evergreen.provenance.State;
 import java.time.Instant;
 import java.util.List;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * When a key expires, in milliseconds since 1970: the last one in which it is there. Redis counts
  * from the moment in which it carries out a command, of which only is known that it lies between
- * the request and the reply.
+ * the request and the reply. If a command names the millisecond, that is one by the clock of Redis,
+ * and lies between two by the clock of who has recorded the commands.
  *
- * @param by the row of that command, or of the transaction that it is a part of; 0 if the
- *     millisecond is known
- * @param part the row of that command; 0 if the millisecond is known
+ * @param by the row of that command from which it is counted, or of the transaction that it is a
+ *     part of; 0 if a millisecond was named
+ * @param part the row of that command; 0 if a millisecond was named
+ * @param named the millisecond that was named, or null
  */
-record Deadline(long earliest, long latest, long by, long part) {
+record Deadline(long earliest, long latest, long by, long part, @Nullable Long named) {
   private static final long NEVER = Long.MAX_VALUE / 2;
 
   /** What was over already when it was set. */
-  static final Deadline OVER = at(-NEVER);
+  static final Deadline OVER = new Deadline(-NEVER, -NEVER, 0, 0, -NEVER);
 
   /** A moment that a command names itself. */
-  static Deadline at(long moment) {
-    return new Deadline(moment, moment, 0, 0);
+  static Deadline at(Operation operation, long moment) {
+    var skew = operation.skew();
+    long earliest = skew.earliest(moment);
+    long latest = skew.latest(moment);
+    return new Deadline(
+        earliest == latest ? earliest : Math.max(-NEVER, earliest), latest, 0, 0, moment);
   }
 
   /** So many milliseconds after a command is carried out. */
@@ -34,8 +41,8 @@ record Deadline(long earliest, long latest, long by, long part) {
     return time <= 0
         ? OVER
         : earliest == latest
-            ? at(earliest)
-            : new Deadline(earliest, latest, operation.within(), operation.row());
+            ? new Deadline(earliest, latest, 0, 0, null)
+            : new Deadline(earliest, latest, operation.within(), operation.row(), null);
   }
 
   /** The first moment in which an operation may have been carried out. */
@@ -43,11 +50,11 @@ record Deadline(long earliest, long latest, long by, long part) {
     return operation.sent().toEpochMilli();
   }
 
-  /** The last one: of what was never sent the first, of what has no reply any later one. */
+  /** The last one: of what has no reply any later one, but of what was never sent the first. */
   static long until(Operation operation) {
     var end = operation.replied();
     boolean neverSent = operation.lane() == 0;
-    return neverSent ? from(operation) : end == null ? NEVER : end.toEpochMilli();
+    return end != null ? end.toEpochMilli() : neverSent ? from(operation) : NEVER;
   }
 
   /** Whether nobody knows of any time when it has passed. */
@@ -70,23 +77,27 @@ record Deadline(long earliest, long latest, long by, long part) {
     if (latest < from(operation)) {
       return List.of();
     }
-    return by == 0 && latest <= until(operation)
+    return by == 0 && earliest <= until(operation)
         ? Stream.of(lastMillisecond(), moment()).toList()
         : List.of(moment());
   }
 
   private Moment lastMillisecond() {
-    return Moment.at(Instant.ofEpochMilli(latest));
+    var last = isOpen() ? Instant.MAX : Instant.ofEpochMilli(latest);
+    return Moment.between(Instant.ofEpochMilli(earliest), last, by, part);
   }
 
   /** Whether it has passed already when a command sets it. */
   boolean isOver(Operation operation, State state) {
     return latest <= from(operation)
-        || (by == 0 && latest <= until(operation) && state.hasPassed(lastMillisecond()));
+        || (by == 0 && earliest <= until(operation) && state.hasPassed(lastMillisecond()));
   }
 
   /** Whether it is later than another one. */
   boolean isAfter(Deadline other) {
+    if (named != null && other.named != null) {
+      return named > other.named;
+    }
     return earliest > other.latest || isAfterWithin(other);
   }
 
@@ -99,7 +110,8 @@ record Deadline(long earliest, long latest, long by, long part) {
   boolean mayBeEither(Deadline other) {
     boolean overlap = earliest <= other.latest && other.earliest <= latest;
     return overlap
-        && (earliest != latest || !equals(other))
+        && (named == null || other.named == null)
+        && (earliest != latest || other.earliest != other.latest)
         && !isAfterWithin(other)
         && !other.isAfterWithin(this);
   }

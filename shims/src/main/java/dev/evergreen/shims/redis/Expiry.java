@@ -24,8 +24,8 @@ final class Expiry {
     return switch (call.option(0)) {
       case "EXPIRE" -> Deadline.after(call.operation(), milliseconds(call));
       case "PEXPIRE" -> Deadline.after(call.operation(), call.number(2));
-      case "EXPIREAT" -> Deadline.at(milliseconds(call));
-      case "PEXPIREAT" -> Deadline.at(call.number(2));
+      case "EXPIREAT" -> Deadline.at(call.operation(), milliseconds(call));
+      case "PEXPIREAT" -> Deadline.at(call.operation(), call.number(2));
       case "SETEX", "PSETEX" -> Strings.deadline(call, call.option(0).equals("SETEX"), 2);
       case "SET" -> Strings.deadline(call, 3);
       case "RESTORE" -> restored(call);
@@ -38,7 +38,9 @@ final class Expiry {
     long time = call.count(2);
     return time == 0
         ? null
-        : call.has("ABSTTL", 4) ? Deadline.at(time) : Deadline.after(call.operation(), time);
+        : call.has("ABSTTL", 4)
+            ? Deadline.at(call.operation(), time)
+            : Deadline.after(call.operation(), time);
   }
 
   private static long milliseconds(Call call) {
@@ -108,8 +110,9 @@ final class Expiry {
   }
 
   /**
-   * How much is left, or when the key expires. That is known up to the time in which the commands
-   * were under way; if the recorded reply lies within that, it is the reply.
+   * How much is left, or when the key expires by the clock of Redis. That is known up to the time
+   * in which the commands were under way, and as far as that clock is; if the recorded reply lies
+   * within that, it is the reply.
    */
   private static Object left(Call call) {
     var entry = call.entry(call.key(1));
@@ -118,10 +121,18 @@ final class Expiry {
       return entry == null ? -2L : -1L;
     }
     boolean absolute = call.option(0).endsWith("TIME");
-    long now = absolute ? 0 : Deadline.from(call.operation());
-    long later = absolute ? 0 : Deadline.until(call.operation());
-    long least = shown(call, deadline.earliest() - later);
-    long most = shown(call, deadline.latest() - now);
+    var named = deadline.named();
+    if (absolute && named != null) {
+      return shown(call, named);
+    }
+    var skew = call.operation().skew();
+    long first = deadline.earliest();
+    long last = deadline.latest();
+    long least =
+        shown(
+            call, absolute ? skew.earliestThere(first) : first - Deadline.until(call.operation()));
+    long most =
+        shown(call, absolute ? skew.latestThere(last) : last - Deadline.from(call.operation()));
     if (call.reply() instanceof Long told && least <= told && told <= most) {
       return told;
     }
@@ -138,7 +149,7 @@ final class Expiry {
 
   private static long shown(Call call, long milliseconds) {
     long left = Math.max(0, milliseconds);
-    return call.option(0).startsWith("P") ? left : (left + 500) / 1000;
+    return call.option(0).startsWith("P") ? left : left / 1000 + (left % 1000 + 500) / 1000;
   }
 
   private static void touchGet(Call call) {

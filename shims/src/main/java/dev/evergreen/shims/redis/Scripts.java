@@ -149,7 +149,8 @@ final class Scripts {
         null,
         List.of(),
         false,
-        script.within());
+        script.within(),
+        script.skew());
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.provenance.Skew;
 import dev.evergreen.provenance.StoreKind;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.Upstream;
@@ -23,13 +24,20 @@ import org.jspecify.annotations.Nullable;
  * end is the sign that the store may have been restarted, and what it says of itself then begins an
  * epoch. Another one begins when it has become a master or a replica, or follows another history;
  * it is asked for that every second. While it is a replica, what it follows is written past the
- * shim.
+ * shim. So it is asked what time it has: another epoch begins when its clock, or that of the shim,
+ * was set, as nobody knows then which deadlines have passed.
  */
 final class ServerWatch {
   private static final System.Logger LOG = System.getLogger(ServerWatch.class.getName());
   private static final Duration PAUSE = Duration.ofMillis(100);
   private static final Duration BETWEEN_LOOKS = Duration.ofSeconds(1);
   private static final byte[] ALL = {};
+
+  /** So many milliseconds clocks may drift apart before that counts as set. */
+  private static final long DRIFT = 250;
+
+  private static final Pattern TIME =
+      Pattern.compile("\\*2\r\n\\$[0-9]+\r\n([0-9]{1,12})\r\n\\$[0-9]+\r\n([0-9]{1,6})\r\n");
   private static final Duration LONGEST_PATIENCE = Duration.ofHours(1);
 
   private final RedisShim shim;
@@ -52,6 +60,9 @@ final class ServerWatch {
   private boolean known;
   private boolean failed;
   private List<String> facts = List.of();
+
+  /** What is on record of how far the store's clock is ahead of the shim's. */
+  private Skew clock = Skew.UNKNOWN;
 
   /** How far it has followed another server; empty if it does not. */
   private String followed = "";
@@ -127,6 +138,7 @@ final class ServerWatch {
               .formatted(upstream.address()));
     }
     readThreshold(replies.get(2).text());
+    var clock = compareClocks(made);
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
     if (first && "master".equals(field(replication, "role")) && hasLoaded(replies.get(3).text())) {
@@ -136,12 +148,34 @@ final class ServerWatch {
     lock.lock();
     try {
       facts = found;
+      note(clock);
       followed = followed(replication);
       beginEpoch();
       known = true;
       changed.signalAll();
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** How far the store's clock is ahead of the shim's; not known if it refuses to tell. */
+  private Skew compareClocks(Connection made) throws IOException {
+    var before = tape.now();
+    var reply = Exchange.ask(made, List.of(Identity.request("TIME"))).getFirst();
+    var after = tape.now();
+    var said = TIME.matcher(reply.text());
+    if (!said.matches()) {
+      return Skew.UNKNOWN;
+    }
+    long time = Long.parseLong(said.group(1)) * 1_000 + Long.parseLong(said.group(2)) / 1_000;
+    return new Skew(time - after.toEpochMilli() - 1, time - before.toEpochMilli() + 1);
+  }
+
+  private void note(Skew now) {
+    clock = now.equals(Skew.UNKNOWN) ? now : now.within(DRIFT);
+    facts = facts.stream().filter(fact -> !fact.startsWith(StoreKind.CLOCK)).toList();
+    if (!clock.equals(Skew.UNKNOWN)) {
+      facts = Stream.concat(facts.stream(), Stream.of(clock.fact())).toList();
     }
   }
 
@@ -203,15 +237,19 @@ final class ServerWatch {
   private void look(Connection present) throws IOException {
     var reply = Exchange.ask(present, List.of(Identity.request("INFO", "replication"))).getFirst();
     var now = facts("", reply.text());
+    var time = compareClocks(present);
     lock.lock();
     try {
+      boolean set = !time.equals(Skew.UNKNOWN) && !clock.meets(time);
       boolean same = reply.isError() || facts.containsAll(now.subList(SERVER_FACTS, now.size()));
       boolean written = !followed(reply.text()).equals(followed);
       followed = followed(reply.text());
-      if (!same) {
+      if (!same || set) {
+        var kept = reply.isError() ? facts.subList(0, now.size()) : now;
         facts =
-            Stream.concat(facts.stream().limit(SERVER_FACTS), now.stream().skip(SERVER_FACTS))
+            Stream.concat(facts.stream().limit(SERVER_FACTS), kept.stream().skip(SERVER_FACTS))
                 .toList();
+        note(time);
         beginEpoch();
       } else if (written) {
         tape.outside(ALL);

@@ -147,7 +147,7 @@ final class Strings {
           return deadline(call, option.equals("EX"), i + 1);
         }
         case "EXAT", "PXAT" -> {
-          return Deadline.at(time(call, option.equals("EXAT"), i + 1));
+          return Deadline.at(call.operation(), time(call, option.equals("EXAT"), i + 1));
         }
         default -> {}
       }

@@ -11,6 +11,7 @@ import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.MemoryTrace;
 import dev.evergreen.provenance.Moment;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Skew;
 import dev.evergreen.provenance.Trace;
 import dev.evergreen.provenance.Why;
 import dev.evergreen.provenance.Witness;
@@ -882,6 +883,66 @@ class DefinitionTest {
               .anyMatch(element -> element instanceof Witness.Clock),
           gone::toString);
     }
+  }
+
+  /** That is a time by the clock of the store, which is half a minute ahead, more or less. */
+  @ParameterizedTest
+  @CsvSource({
+    "29900, 30100, 2800, CERTAIN",
+    "29900, 30100, 3000, ONE_OF",
+    "29900, 30100, 3200, CERTAIN",
+    "0, 0, 3200, CERTAIN",
+    "-4000000000000000000, 4000000000000000000, 3200, ONE_OF",
+    "-4000000000000000000, 4000000000000000000, 40000, ONE_OF"
+  })
+  void aDeadlineThatIsNamedIsKnownAsFarAsTheClockOfTheStoreIs(
+      long least, long most, long time, Answer.Certainty certainty) {
+    var skew = new Skew(least, most);
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SET k v PXAT 33000", "+OK\r\n").with(skew));
+    var why = new Why(SPECIFICATION, trace);
+    var answer = why.ask(now(time, "GET k"), Why.Wish.ONE);
+    assertEquals(certainty, answer.certainty(), answer::toString);
+    if (certainty == Answer.Certainty.CERTAIN) {
+      var there = skew.earliest(33_000) > time ? "v" : null;
+      assertEquals(there, new RedisKind().plain(Objects.requireNonNull(answer.reply())));
+    }
+    var named = why.ask(now(2000, "PEXPIRETIME k").with(skew), Why.Wish.ONE);
+    assertEquals(skew.earliest(33_000) > 2000, named.certainty() == Answer.Certainty.CERTAIN);
+    for (var reply : List.of("$1\r\nv\r\n", "$-1\r\n")) {
+      boolean possible =
+          certainty == Answer.Certainty.ONE_OF || reply.contains("v") == (time < 3000);
+      var recorded = why.ask(operation(2, time, time, "GET k", reply).with(skew), Why.Wish.ONE);
+      if (most > 0) {
+        assertEquals(
+            possible ? Answer.Certainty.CERTAIN : Answer.Certainty.OUTSIDE, recorded.certainty());
+      }
+    }
+  }
+
+  /** It may have been over when it was set; then nothing was left. */
+  @ParameterizedTest
+  @CsvSource({"30050, 10, ONE_OF", "30050, 200, CERTAIN", "29000, 10, CERTAIN"})
+  void aDeadlineThatIsNamedMayBeOverWhenItIsSet(long named, long time, Answer.Certainty certainty) {
+    var skew = new Skew(29_900, 30_100);
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 0, "SET k v", "+OK\r\n").with(skew));
+    trace.add(operation(2, 0, 1, "PEXPIREAT k " + named, ":1\r\n").with(skew));
+    var answer = new Why(SPECIFICATION, trace).ask(now(time, "GET k"), Why.Wish.ONE);
+    assertEquals(certainty, answer.certainty(), answer::toString);
+  }
+
+  /** Of a question of now it may be known only between which times that is. */
+  @ParameterizedTest
+  @CsvSource({"3, 5, CERTAIN", "3, 50, ONE_OF", "20, 50, CERTAIN"})
+  void aDeadlineMayHavePassedAtAQuestionOfWhichTheTimeIsNotKnown(
+      long from, long until, Answer.Certainty certainty) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SET k v PX 10", "+OK\r\n"));
+    var words = Oracle.words("GET k");
+    var asked = new Operation(Long.MAX_VALUE, 1, 0, 0, "0", at(from), at(until), words, null);
+    var answer = new Why(SPECIFICATION, trace).ask(asked, Why.Wish.ONE);
+    assertEquals(certainty, answer.certainty(), answer::toString);
   }
 
   /** What would be told of a deadline now is known as far as the deadline is. */

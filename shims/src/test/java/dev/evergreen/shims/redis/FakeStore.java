@@ -20,7 +20,10 @@ final class FakeStore implements AutoCloseable {
   private final ConcurrentLinkedQueue<Socket> sockets = new ConcurrentLinkedQueue<>();
   private final Function<String, String> replies;
 
-  /** Replies are texts, which become bulks; of a command there are the words, in capitals. */
+  /**
+   * Replies are texts, which become bulks, unless they are replies of another kind already; of a
+   * command there are the words, in capitals.
+   */
   FakeStore(Function<String, String> replies) throws IOException {
     this.replies = replies;
     Thread.ofVirtual().start(this::serve);
@@ -55,8 +58,9 @@ final class FakeStore implements AutoCloseable {
       var in = new BufferedInputStream(socket.getInputStream());
       while (true) {
         var reply = replies.apply(String.join(" ", command(in)).toUpperCase(java.util.Locale.ROOT));
-        var bulk = "$" + reply.length() + "\r\n" + reply + "\r\n";
-        socket.getOutputStream().write(bulk.getBytes(StandardCharsets.ISO_8859_1));
+        boolean whole = reply.startsWith("*") || reply.startsWith("+");
+        var sent = whole ? reply : "$" + reply.length() + "\r\n" + reply + "\r\n";
+        socket.getOutputStream().write(sent.getBytes(StandardCharsets.ISO_8859_1));
       }
     } catch (IOException e) {
       // It has ended.

@@ -560,6 +560,32 @@ class RecordedTest {
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
   }
 
+  /** Redis has said what time it has. */
+  @Test
+  void whatIsToGoAtATimeIsCertain() throws IOException, InterruptedException {
+    var deadline = Instant.now().plusSeconds(1_000);
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "k", "v", "PXAT", Long.toString(deadline.toEpochMilli()));
+          }
+        });
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      long epoch = trace.epoch(Long.MAX_VALUE);
+      for (int seconds : List.of(-100, 100)) {
+        var asked =
+            trace.question(
+                Long.MAX_VALUE, epoch, "0", Oracle.words("GET k"), deadline.plusSeconds(seconds));
+        var answer = new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
+        assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+        assertEquals(
+            seconds < 0 ? "v" : null,
+            new RedisKind().plain(Objects.requireNonNull(answer.reply())));
+      }
+    }
+  }
+
   /** Why the last of these was answered as it was, after the others, all asked by one client. */
   private Answer whyLast(String... commands) throws IOException, InterruptedException {
     var operations =

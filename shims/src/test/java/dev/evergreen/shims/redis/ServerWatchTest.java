@@ -2,8 +2,10 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
@@ -17,10 +19,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -131,6 +135,104 @@ class ServerWatchTest {
       recording.close();
       store.cut();
       assertTrue(asked.await(30, TimeUnit.SECONDS), "nobody looks at the store any more");
+    }
+  }
+
+  /** What a store says whose clock is so far ahead. */
+  private static String time(Duration ahead) {
+    var now = Instant.now().plus(ahead);
+    var seconds = Long.toString(now.getEpochSecond());
+    var micros = Integer.toString(now.getNano() / 1_000);
+    return "*2\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n"
+        .formatted(seconds.length(), seconds, micros.length(), micros);
+  }
+
+  /**
+   * Why a key is as it is, which was set to go at a time, when the recorder's clock has so many
+   * seconds left to that.
+   */
+  private Answer afterSetting(Function<String, String> replies, long left) throws IOException {
+    var set = Instant.now();
+    try (var recording = record();
+        var store = new FakeStore(replies);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + store.port()).withSpool(recording.spool()));
+        var client = Talk.to(Shimmed.port(shim))) {
+      var deadline = set.plusSeconds(60).toEpochMilli();
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v", "PXAT", Long.toString(deadline)));
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    }
+    return ask("GET k", set.plusSeconds(60 - left));
+  }
+
+  private Answer ask(String question, @Nullable Instant at) {
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      long epoch = trace.epoch(Long.MAX_VALUE);
+      var asked = trace.question(Long.MAX_VALUE, epoch, "0", Oracle.words(question), at);
+      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
+    }
+  }
+
+  private static String said(String request, Duration ahead) {
+    return request.startsWith("SET ")
+        ? "+OK\r\n"
+        : request.equals("TIME") ? time(ahead) : said(request);
+  }
+
+  @Test
+  void whatIsToGoAtATimeGoesByTheClockOfTheStore() throws IOException {
+    var ahead = Duration.ofSeconds(30);
+    var gone = afterSetting(request -> said(request, ahead), 15);
+    assertEquals(Certainty.CERTAIN, gone.certainty(), gone::toString);
+    assertNull(new RedisKind().plain(Objects.requireNonNull(gone.reply())), gone::toString);
+  }
+
+  @Test
+  void whatIsToGoAtATimeStaysByTheClockOfTheStore() throws IOException {
+    var behind = Duration.ofSeconds(-30);
+    var there = afterSetting(request -> said(request, behind), -15);
+    assertEquals(Certainty.CERTAIN, there.certainty(), there::toString);
+    assertEquals("v", new RedisKind().plain(Objects.requireNonNull(there.reply())));
+  }
+
+  @Test
+  void whetherItHasGoneIsNotKnownIfTheStoreDoesNotSayWhatTimeItHas() throws IOException {
+    var answer =
+        afterSetting(request -> request.equals("TIME") ? "" : said(request, Duration.ZERO), 15);
+    assertEquals(Certainty.ONE_OF, answer.certainty(), answer::toString);
+  }
+
+  /** Which deadlines have passed by then, nobody knows. */
+  @Test
+  void anotherEpochBeginsWhenAClockWasSet() throws Exception {
+    var wasSet = new AtomicBoolean();
+    var asked = new CountDownLatch(4);
+    try (var recording = record();
+        var store =
+            new FakeStore(
+                request -> {
+                  if (request.equals("TIME")) {
+                    asked.countDown();
+                  }
+                  return said(request, Duration.ofHours(wasSet.get() ? 1 : 0));
+                });
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + store.port()).withSpool(recording.spool()));
+        var client = Talk.to(Shimmed.port(shim));
+        var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      client.ask("SET", "k", "v", "PX", "600000");
+      assertTrue(asked.await(30, TimeUnit.SECONDS), "nobody looks at the clock");
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+      long first = trace.from(1, 1).getFirst().epoch();
+      assertEquals(first, trace.epoch(Long.MAX_VALUE), "it goes as it went");
+      assertEquals(Certainty.CERTAIN, ask("GET k", null).certainty());
+      wasSet.set(true);
+      while (trace.epoch(Long.MAX_VALUE) == first) {
+        assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+      }
+      assertEquals(Certainty.BEFORE_RECORDING, ask("GET k", null).certainty());
     }
   }
 }

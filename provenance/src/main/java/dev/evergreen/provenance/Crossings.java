@@ -1,0 +1,90 @@
+package dev.evergreen.provenance;
+
+import java.sql.SQLException;
+import java.util.OptionalLong;
+import java.util.function.BiPredicate;
+
+/**
+ * Finds what was sent before a place where the record is not whole, and may have taken effect
+ * behind it. As a rule there is nothing, which is asked once for each such place.
+ */
+final class Crossings {
+  private final ReadSession session;
+  private final OperationReader operations;
+  private final Neighbours neighbours;
+  private final LongOperations longOnes;
+
+  /** Whether what was sent in an epoch was over when another one began. */
+  private final BiPredicate<Long, Long> isOver;
+
+  /**
+   * The place that was asked about last where nothing was under way; of this moment of the trace.
+   */
+  private OptionalLong quiet = OptionalLong.empty();
+
+  Crossings(
+      ReadSession session,
+      OperationReader operations,
+      Neighbours neighbours,
+      LongOperations longOnes,
+      BiPredicate<Long, Long> isOver) {
+    this.session = session;
+    this.operations = operations;
+    this.neighbours = neighbours;
+    this.longOnes = longOnes;
+    this.isOver = isOver;
+  }
+
+  /** The trace may be another one than it was at the last question. */
+  void forget() {
+    quiet = OptionalLong.empty();
+  }
+
+  /**
+   * Whether one crosses a row and could have written something of a cell.
+   *
+   * @param epoch the epoch of that row
+   */
+  boolean any(long row, long epoch, Cell cell) throws SQLException {
+    session.checkTime();
+    if (isQuiet(row)) {
+      return false;
+    }
+    for (var near = neighbours.of(cell, row, row + 1); near.hasNext(); ) {
+      var other = near.next();
+      if (other.end() > row && !isOver.test(other.operation().epoch(), epoch)) {
+        return true;
+      }
+    }
+    for (long other : longOnes.underWay(row - TraceDatabase.LONG, row)) {
+      if (longOnes.couldWrite(other, cell) && !isOver(other, epoch)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean isOver(long other, long epoch) throws SQLException {
+    return operations.whole(other).map(one -> isOver.test(one.epoch(), epoch)).orElse(true);
+  }
+
+  private boolean isQuiet(long row) throws SQLException {
+    if (session.isStill() && quiet.isPresent() && quiet.getAsLong() == row) {
+      return true;
+    }
+    var select =
+        session.statement(
+            "select 1 from op where seq >= ? and seq <= ? and %s > ? and outcome <> %d limit 1"
+                .formatted(TraceDatabase.END, Outcome.NOT_SENT.code()));
+    select.setLong(1, row - TraceDatabase.LONG);
+    select.setLong(2, row);
+    select.setLong(3, row);
+    boolean none;
+    try (var found = select.executeQuery()) {
+      none = !found.next();
+    }
+    none = none && longOnes.underWay(row - TraceDatabase.LONG, row).isEmpty();
+    quiet = none ? OptionalLong.of(row) : OptionalLong.empty();
+    return none;
+  }
+}
