@@ -368,7 +368,7 @@ final class SortedSets {
     var keys = call.counted(at);
     int side = at + 1 + keys.size();
     long count = call.words() > side + 2 ? call.number(side + 2) : 1;
-    var key = call.firstThat(keys, one -> !call.scores(one).isEmpty());
+    var key = call.serving(SORTED, keys);
     return key == null
         ? Resp.NIL
         : List.of(
@@ -379,7 +379,7 @@ final class SortedSets {
   }
 
   private static Object popFirst(Call call) {
-    var key = call.firstThat(call.keys(1, call.words() - 1, 1), one -> !call.scores(one).isEmpty());
+    var key = call.serving(SORTED, call.keys(1, call.words() - 1, 1));
     if (key == null) {
       return Resp.NIL;
     }

@@ -1056,23 +1056,38 @@ class RecordedTest {
     assertEquals(Answer.Certainty.CERTAIN, ask("GET c").certainty());
   }
 
+  /** What is done before; what waits; what another client writes then; what is asked in the end. */
+  private static final String WAITING =
+      """
+      PING | BLPOP a b 0                    | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+      PING | BRPOP a b 0                    | RPUSH b 1 2; RPUSH a 1           | LRANGE a 0 -1; LRANGE b 0 -1
+      PING | BLMPOP 0 2 a b LEFT            | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+      PING | BZPOPMIN a b 0                 | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+      PING | BZMPOP 0 2 a b MAX             | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+      PING | XREAD BLOCK 0 STREAMS a b 0 0  | XADD b 1-1 f v; XADD a 1-1 f v   | XLEN a; XLEN b
+      XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b 1-0 0 | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
+      XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b $ $ | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
+      XGROUP CREATE a g $ MKSTREAM; XGROUP CREATE b g $ MKSTREAM | XREADGROUP GROUP g c BLOCK 0 STREAMS a b > > | XADD b 1-1 f v; XADD a 1-1 f v | XPENDING a g; XPENDING b g
+      """;
+
   /** What waits is served from the key that gets something first, wherever that stands. */
   @ParameterizedTest
-  @CsvSource(
-      delimiter = '|',
-      textBlock =
-          """
-          PING | BLPOP a b 0                    | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
-          PING | BRPOP a b 0                    | RPUSH b 1 2; RPUSH a 1           | LRANGE a 0 -1; LRANGE b 0 -1
-          PING | BLMPOP 0 2 a b LEFT            | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
-          PING | BZPOPMIN a b 0                 | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
-          PING | BZMPOP 0 2 a b MAX             | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
-          PING | XREAD BLOCK 0 STREAMS a b 0 0  | XADD b 1-1 f v; XADD a 1-1 f v   | XLEN a; XLEN b
-          XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b $ $ | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
-          XGROUP CREATE a g $ MKSTREAM; XGROUP CREATE b g $ MKSTREAM | XREADGROUP GROUP g c BLOCK 0 STREAMS a b > > | XADD b 1-1 f v; XADD a 1-1 f v | XPENDING a g; XPENDING b g
-          """)
-  void whatWaitsIsServedFromTheKeyThatGetsSomethingFirst(
+  @CsvSource(delimiter = '|', textBlock = WAITING)
+  void whatWaitsIsServedFromTheKeyThatATransactionFillsFirst(
       String before, String waits, String writes, String questions)
+      throws IOException, InterruptedException {
+    served(before, waits, "MULTI; " + writes + "; EXEC", questions, "EXEC");
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', textBlock = WAITING)
+  void whatWaitsIsServedByTheFirstOfTwoWritesThatAreSentAtOnce(
+      String before, String waits, String writes, String questions)
+      throws IOException, InterruptedException {
+    served(before, waits, writes, questions, writes.split("; ", -1)[0]);
+  }
+
+  private void served(String before, String waits, String writes, String questions, String by)
       throws IOException, InterruptedException {
     var operations =
         recorded(
@@ -1085,7 +1100,7 @@ class RecordedTest {
                 while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
                   Thread.onSpinWait();
                 }
-                askAll(other, "MULTI; " + writes + "; EXEC");
+                askAtOnce(other, writes);
                 var reply = waiting.reply();
                 assertTrue(reply.contains("$1\r\nb\r\n"), reply);
                 askAll(other, questions);
@@ -1095,9 +1110,25 @@ class RecordedTest {
       if ((waits + "; " + questions).contains(operation.text())) {
         var answer = why(operation);
         assertNotEquals(Answer.Certainty.OUTSIDE, answer.certainty(), answer::toString);
-        boolean waited = operation.text().equals(waits);
-        assertTrue(waited || !answer.witnesses().getFirst().rows().isEmpty(), answer::toString);
+        assertFalse(answer.witnesses().getFirst().rows().isEmpty(), answer::toString);
+        if (operation.text().equals(waits)) {
+          assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+          assertTrue(causes(answer).contains(by), answer::toString);
+        }
       }
+    }
+  }
+
+  private static void askAtOnce(Talk client, String commands) throws IOException {
+    var all = commands.split("; ", -1);
+    var bytes = new byte[0];
+    for (var command : all) {
+      bytes = Inline.join(bytes, Identity.request(command.split(" ", -1)));
+    }
+    client.send(bytes);
+    for (var command : all) {
+      var reply = client.reply();
+      assertFalse(reply.startsWith("-"), () -> command + ": " + reply);
     }
   }
 
