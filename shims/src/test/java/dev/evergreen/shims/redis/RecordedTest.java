@@ -417,14 +417,110 @@ class RecordedTest {
     assertEquals(Answer.Certainty.GAP, ask("GET a", "1").certainty());
   }
 
-  /** Also where nobody hears that it was only queued. */
+  /** Redis may have refused the MULTI: then all that comes behind it is done at once. */
   @Test
-  void whatIsQueuedWithoutRepliesHasNoEffectIfItIsDiscarded()
-      throws IOException, InterruptedException {
+  void nobodyKnowsWhetherAnythingIsQueuedWithoutReplies() throws IOException, InterruptedException {
     recordedWithoutReplies("SET k 0", "MULTI", "SET k 1", "DISCARD");
+    assertEquals(Answer.Certainty.ONE_OF, ask("GET k").certainty());
+  }
+
+  @Test
+  void nothingIsQueuedByAMultiOfManyWords() throws IOException, InterruptedException {
+    recordedWithoutReplies("SET k 0", "MULTI now", "SET k 1", "DISCARD");
     var answer = ask("GET k");
     assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
-    assertEquals(Bytes.of("0"), answer.reply());
+    assertEquals(Bytes.of("1"), answer.reply());
+  }
+
+  /** Whether it was refused tells what is said to what comes behind it. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          +multi | SET k 1 +QUEUED; DISCARD +OK; GET k $1              | 0
+          +multi | SET k 1 +QUEUED; EXEC *1; GET k $1                  | 1
+          +multi | MULTI -ERR; SET k 1 +QUEUED; EXEC *1; GET k $1      | 1
+          +multi | NONE -ERR; SET k 1 +QUEUED; EXEC -EXECABORT; GET k $1 | 0
+          +multi | DISCARD +OK; SET k 1 +OK; GET k $1                  | 1
+          +multi | CLIENT SETNAME n +QUEUED; EXEC *1; CLIENT GETNAME $1 | 0
+          -multi | SET k 1 +OK; DISCARD -ERR; GET k $1                 | 1
+          -multi | SET k 1 +OK; EXEC -ERR; SET k 2 +OK; GET k $1       | 2
+          -multi | NONE -ERR; SET k 1 +OK; EXEC -ERR; GET k $1         | 1
+          -multi | DISCARD -ERR; SET k 1 +OK; GET k $1                 | 1
+          -multi | MULTI -NOPERM; SET k 1 +OK; GET k $1                | 1
+          -multi | CLIENT SETNAME n +OK; SET k 1 +OK; CLIENT GETNAME $1 | 1
+          """)
+  void whatBecameOfAMultiThatWasNotRepliedToIsSaidLater(String may, String said, String value)
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              shimmed.redis.ask("ACL", "SETUSER", "bob", "on", "nopass", "~*", "+@all", may);
+              try (var client = shimmed.client()) {
+                client.ask("SET", "k", "0");
+                assertEquals("+OK\r\n", client.ask("AUTH", "bob", "any"));
+                client.send("CLIENT", "REPLY", "SKIP");
+                client.send("MULTI");
+                for (var command : said.split("; ", -1)) {
+                  int reply = command.lastIndexOf(' ');
+                  var told = client.ask(command.substring(0, reply).split(" ", -1));
+                  assertTrue(told.startsWith(command.substring(reply + 1)), command + ": " + told);
+                }
+              }
+            });
+    var answer = ask("GET k");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(Bytes.of(value), answer.reply());
+    var last = operations.getLast();
+    assertFalse(last.outcomeUnknown(), () -> told(last));
+  }
+
+  /** Nobody has heard that Redis has refused the transaction in which it was to be queued. */
+  @Test
+  void whatSilencesRedisBehindARefusedMultiIsTakenForNothingElse()
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              shimmed.redis.ask("ACL", "SETUSER", "bob", "on", "nopass", "~*", "+@all", "-multi");
+              try (var client = shimmed.client()) {
+                assertEquals("+OK\r\n", client.ask("AUTH", "bob", "any"));
+                client.send("CLIENT", "REPLY", "SKIP");
+                client.send("MULTI");
+                client.send("CLIENT", "REPLY", "SKIP");
+                client.send("ECHO", "one");
+                assertEquals("$3\r\ntwo\r\n", client.ask("ECHO", "two"));
+              }
+            });
+    var all = told(operations);
+    assertTrue(
+        all.containsAll(List.of("0|CLIENT REPLY SKIP|?", "0|ECHO one|?", "0|ECHO two|?")),
+        all::toString);
+  }
+
+  /** What waits for its EXEC is no part of several replies. */
+  @Test
+  void aQueuedSubscriptionIsRepliedToOnce() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("MULTI");
+                assertEquals("+QUEUED\r\n", client.ask("SUBSCRIBE", "a", "b"));
+                client.ask("DISCARD");
+                client.ask("SUBSCRIBE", "c", "d");
+                client.reply();
+              }
+            });
+    var all = told(operations);
+    assertTrue(all.contains("0|SUBSCRIBE a b|+QUEUED~"), all::toString);
+    assertTrue(
+        all.contains("0|SUBSCRIBE c d|*3~$9~subscribe~$1~c~:1~*3~$9~subscribe~$1~d~:2~"),
+        all::toString);
   }
 
   @Test
