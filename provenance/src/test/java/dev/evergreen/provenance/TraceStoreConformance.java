@@ -700,7 +700,7 @@ abstract class TraceStoreConformance {
     assertEquals(0, count("select count(*) from push"));
   }
 
-  private static Operation question(StoredTrace trace, long row, String... words) {
+  static Operation question(StoredTrace trace, long row, String... words) {
     var request = java.util.stream.Stream.of(words).map(Bytes::of).toList();
     long epoch = trace.epoch(Long.MAX_VALUE);
     return new Operation(row, epoch, 0, 0, "0", java.time.Instant.now(), null, request, null);
@@ -1054,7 +1054,7 @@ abstract class TraceStoreConformance {
         var tail = new TraceTail(0);
         assertEquals(1, tail.next(trace, 10).size());
         for (var body : bodies) {
-          var value = new byte[(int) (StoredTrace.MOST_BYTES / 2)];
+          var value = new byte[(int) (OperationReader.MOST_BYTES / 2)];
           Arrays.fill(value, (byte) 'x');
           body.add(Frames.bytes("set a "));
           body.add(ByteBuffer.wrap(value));

@@ -22,7 +22,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -61,9 +60,7 @@ class RecordedTest {
             .withSegmentBytes(1 << 20)
             .withBytes(16 << 20)
             .withDurability(durability);
-    try (var recording =
-            Recording.open(
-                directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
+    try (var recording = there().record(settings);
         var shimmed =
             Shimmed.start(
                 with -> with.withSpool(recording.spool()).withRedactor(recording.redactor()),
@@ -71,9 +68,13 @@ class RecordedTest {
       doing.with(shimmed);
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
     }
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+    try (var trace = there().trace()) {
       return trace.from(1, 10_000);
     }
+  }
+
+  private Recorded there() {
+    return new Recorded(directory);
   }
 
   private static String told(Operation operation) {
@@ -598,27 +599,12 @@ class RecordedTest {
     assertNotEquals(Answer.Certainty.CERTAIN, ask("GET d").certainty());
   }
 
-  private Answer ask(String question) throws IOException {
+  private Answer ask(String question) {
     return ask(question, "0");
   }
 
-  private Answer ask(String question, String database) throws IOException {
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      var words = Oracle.words(question);
-      var last = trace.from(1, 10_000).getLast();
-      var asked =
-          new Operation(
-              Long.MAX_VALUE,
-              last.epoch(),
-              last.lane() + 1,
-              0,
-              database,
-              Instant.now(),
-              Instant.now(),
-              words,
-              null);
-      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
-    }
+  private Answer ask(String question, String database) {
+    return there().ask(database, question);
   }
 
   private static List<String> causes(Answer answer) {
@@ -648,11 +634,9 @@ class RecordedTest {
                 assertEquals("*-1\r\n", client.ask("EXEC"));
               }
             });
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      var answer = new Why(new RedisSpecification(), trace).ask(operations.getLast(), Why.Wish.ONE);
-      assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
-      assertEquals(List.of("WATCH a", "SET a 2"), causes(answer));
-    }
+    var answer = why(operations.getLast());
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+    assertEquals(List.of("WATCH a", "SET a 2"), causes(answer));
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
   }
 
@@ -671,10 +655,8 @@ class RecordedTest {
     return why(operations.getLast());
   }
 
-  private Answer why(Operation question) throws IOException {
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      return new Why(new RedisSpecification(), trace).ask(question, Why.Wish.ONE);
-    }
+  private Answer why(Operation question) {
+    return there().why(question);
   }
 
   /** The record does not tell what kept each of these from being carried out. */

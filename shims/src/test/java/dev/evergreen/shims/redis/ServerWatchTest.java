@@ -5,18 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Answer.Certainty;
-import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
-import dev.evergreen.provenance.StoredTrace;
-import dev.evergreen.provenance.Why;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
-import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -41,12 +34,7 @@ class ServerWatchTest {
   }
 
   private Recording record() throws IOException {
-    return Recording.open(
-        directory,
-        "",
-        SpoolSettings.DEFAULT.withSegmentBytes(1 << 20),
-        Redactor.open(directory, List.of()),
-        Retention.ALL);
+    return new Recorded(directory).record(SpoolSettings.DEFAULT.withSegmentBytes(1 << 20));
   }
 
   /** How certain it is after a start at such a store that a key is not there. */
@@ -59,14 +47,7 @@ class ServerWatchTest {
         var client = Talk.to(Shimmed.port(shim))) {
       client.ask("PING");
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
-      try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-        long epoch = trace.from(1, 1).getFirst().epoch();
-        var now = Instant.now();
-        var asked =
-            new Operation(
-                Long.MAX_VALUE, epoch, -1, -1, "0", now, now, Oracle.words("GET a"), null);
-        return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE).certainty();
-      }
+      return new Recorded(directory).ask("0", "GET a").certainty();
     }
   }
 
