@@ -39,11 +39,6 @@ final class ShimCommandTest {
   private static final StoreKind REDIS = StoreKind.named("redis").orElseThrow();
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  /** The flags of a command that only asks, as ./evergreen has them, but with little memory. */
-  private static final List<String> LITTLE =
-      List.of(
-          "@../scripts/java.options", "@../scripts/asking.options", "-XX:+UseSerialGC", "-Xmx20m");
-
   @TempDir private Path folder;
   private RedisProcess redis;
   private Process shim;
@@ -337,7 +332,13 @@ final class ShimCommandTest {
     }
   }
 
-  /** With the flags that the scripts give those that only ask. */
+  /** The flags of a command that only asks, as ./evergreen has them, but with little memory. */
+  private static List<String> little(String heap) {
+    return List.of(
+        "@../scripts/java.options", "@../scripts/asking.options", "-XX:+UseSerialGC", heap);
+  }
+
+  /** It cannot be read, or not be answered. */
   @Test
   void aQuestionThatTakesTooMuchMemoryFailsAndSaysSo() throws Exception {
     ask("SET small 1");
@@ -345,10 +346,12 @@ final class ShimCommandTest {
     assertFalse(why("GET", "small").isEmpty());
     var asks =
         OwnProcess.start(
-            Map.of(), LITTLE, List.of("why", "redis", "--trace", trace(), "GET", "long"));
+            Map.of(),
+            little("-Xmx40m"),
+            List.of("why", "redis", "--trace", trace(), "GET", "long"));
     try (var said = asks.inputReader()) {
-      var all = said.lines().toList();
-      assertTrue(all.contains("why: that takes more memory than there is"), all::toString);
+      var last = said.lines().toList().getLast();
+      assertTrue(last.matches("why: .*(more memory than there is|Out of memory)"), last);
     }
     assertEquals(1, asks.waitFor());
   }
@@ -361,7 +364,7 @@ final class ShimCommandTest {
     var page =
         OwnProcess.start(
             Map.of(),
-            LITTLE,
+            little("-Xmx20m"),
             List.of("trace", "page", "--trace", trace(), "--listen", "127.0.0.1:0"));
     try (var said = page.inputReader();
         var http = HttpClient.newHttpClient()) {
