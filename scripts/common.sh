@@ -257,7 +257,8 @@ has_class_path() {
 }
 
 # start_java MODULE MAIN_CLASS [ARGUMENT...]: this process becomes the JVM, so signals reach it. A module may have flags of
-# its own, in scripts/MODULE.options.
+# its own, in scripts/MODULE.options. Those of a script, in the array java_flags, count more.
+java_flags=()
 start_java() {
   local module=$root/$1 own=$root/scripts/${1//\//-}.options become=() options=()
   shift
@@ -267,5 +268,5 @@ start_java() {
     become=(env --default-signal=INT)
   fi
   exec ${become[@]+"${become[@]}"} "$JAVA_HOME/bin/java" "@$root/scripts/java.options" \
-    ${options[@]+"${options[@]}"} -cp "$module/target/classes:$(cat "$module/target/classpath")" "$@"
+    ${options[@]+"${options[@]}"} ${java_flags[@]+"${java_flags[@]}"} -cp "$module/target/classes:$(cat "$module/target/classpath")" "$@"
 }

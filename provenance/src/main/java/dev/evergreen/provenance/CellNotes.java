@@ -188,19 +188,16 @@ final class CellNotes {
 
   /** What an operation touches; a specification that fails at it is complained of once. */
   List<Touch> touches(Operation operation) throws SQLException {
-    var kind = rows.kind(operation.epoch());
-    try {
-      return kind.touches(operation);
-    } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
-      var store = kind.specification().store();
-      if (complained.add(store)) {
-        LOG.log(
-            System.Logger.Level.ERROR,
-            "The specification of %s fails; what it fails at counts as a write of unknown effect"
-                .formatted(store),
-            e);
-      }
-      return List.of(Touches.anything());
+    return OpRows.touches(rows.kind(operation.epoch()), operation, this::complain);
+  }
+
+  private void complain(Specification specification, Throwable why) {
+    if (complained.add(specification.store())) {
+      LOG.log(
+          System.Logger.Level.ERROR,
+          "The specification of %s fails; what it fails at counts as a write of unknown effect"
+              .formatted(specification.store()),
+          why);
     }
   }
 

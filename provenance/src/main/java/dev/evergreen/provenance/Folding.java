@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * <p>What is not needed could show, though, if what has replaced it were left out of the trace. So
  * of each that is not needed it tells which needed one {@linkplain #covers covers} it.
  *
- * <p>It holds a bounded number of cells. With more of them, more is kept than need be.
+ * <p>What it holds of cells is bounded in bytes. With more of them, more is kept than need be.
  */
 final class Folding {
   /** Some operations, all of one epoch and lane or of several: what comes before all of them. */
@@ -62,7 +62,17 @@ final class Folding {
   /** The lane of an operation that is under way, and the cells that it looks at. */
   private record Looking(long epoch, long lane, Set<Cell> cells) {}
 
-  private final int mostCells;
+  /** About so many bytes it takes to note something of a cell, beside the names of its path. */
+  private static final int NOTED = 200;
+
+  /** Of so many connections it is noted at most what became of their transactions. */
+  private static final int MOST_CONNECTIONS = 100_000;
+
+  /** So many bytes of what is replaced, and so many of what is looked at. */
+  private final long most;
+
+  private long replacedBytes;
+  private long lookedAtBytes;
 
   /** That an operation of a row has replaced a cell. */
   record Cover(long row, Cell cell) {}
@@ -71,7 +81,7 @@ final class Folding {
   private record Replaced(Since since, long first) {}
 
   private final Map<Cell, Replaced> replaced = new HashMap<>();
-  private final Set<Cover> covers = new LinkedHashSet<>();
+  private Set<Cover> covers = new LinkedHashSet<>();
 
   /** Of what is replaced, what is needed nevertheless, and by which operations. */
   private final TreeMap<Cell, Since> demanded = new TreeMap<>();
@@ -91,9 +101,18 @@ final class Folding {
     return wholeNeeded.getOrDefault(operation.connection(), true);
   }
 
-  /** With so many cells that were replaced, and so many that are needed nevertheless, at most. */
-  Folding(int mostCells) {
-    this.mostCells = mostCells;
+  /** Of cells it holds so many bytes at most. */
+  Folding(long mostBytes) {
+    most = mostBytes / 2;
+  }
+
+  /** About how many bytes it takes to note something of a cell. */
+  static long weight(Cell cell) {
+    return NOTED + cell.path().stream().mapToLong(Bytes::length).sum();
+  }
+
+  private static long weight(Set<Cell> cells) {
+    return cells.stream().mapToLong(Folding::weight).sum();
   }
 
   /**
@@ -102,9 +121,13 @@ final class Folding {
    */
   void underWay(Operation operation, List<Touch> touches) {
     if (touches.stream().anyMatch(Touch::writes)) {
-      var looking = new Looking(operation.epoch(), operation.lane(), looksAt(touches));
-      underWay.put(operation.row(), looking);
-      looking.cells().forEach(cell -> lookedAt.merge(cell, 1, Integer::sum));
+      var cells = looksAt(touches);
+      if (lookedAtBytes + weight(cells) > most) {
+        cells = Set.of(Cell.ALL);
+      }
+      lookedAtBytes += weight(cells);
+      underWay.put(operation.row(), new Looking(operation.epoch(), operation.lane(), cells));
+      cells.forEach(cell -> lookedAt.merge(cell, 1, Integer::sum));
     }
   }
 
@@ -112,6 +135,7 @@ final class Folding {
   private void beginsAt(long row) {
     var looking = underWay.remove(row);
     if (looking != null) {
+      lookedAtBytes -= weight(looking.cells());
       looking.cells().forEach(cell -> lookedAt.merge(cell, -1, Folding::sumOrNone));
     }
   }
@@ -143,7 +167,7 @@ final class Folding {
         touches.stream()
             .anyMatch(touch -> touch.writes() && (!over || isOpen(touch.cell(), operation)));
     if (!operation.parts().isEmpty()) {
-      wholeNeeded.put(operation.connection(), needed);
+      noteWhole(operation.connection(), needed);
     }
     if (!needed) {
       touches.stream().filter(Touch::writes).forEach(touch -> cover(touch.cell()));
@@ -158,15 +182,38 @@ final class Folding {
     return needed;
   }
 
+  /** What is not noted counts as needed. */
+  private void noteWhole(long connection, boolean needed) {
+    if (wholeNeeded.size() < MOST_CONNECTIONS || wholeNeeded.containsKey(connection)) {
+      wholeNeeded.put(connection, needed);
+    }
+  }
+
   private void demand(Cell cell, Operation operation) {
-    if (demanded.size() >= mostCells && !demanded.containsKey(cell)) {
-      var all = demanded.values().stream().reduce(Since::both).orElseThrow();
-      demanded.clear();
-      demanded.put(Cell.ALL, all);
+    boolean isFull =
+        !demanded.containsKey(cell)
+            && !demanded.containsKey(Cell.ALL)
+            && lookedAtBytes + weight(cell) > most;
+    if (isFull) {
+      demandAll();
     }
     // What is needed of the whole store need not be noted of a cell.
-    var noted = demanded.containsKey(Cell.ALL) ? Cell.ALL : cell;
-    demanded.put(noted, Since.of(demanded.get(noted), operation));
+    var noted = isFull || demanded.containsKey(Cell.ALL) ? Cell.ALL : cell;
+    note(noted, Since.of(demanded.get(noted), operation));
+  }
+
+  /** What is demanded of all cells together is demanded of the whole store. */
+  private void demandAll() {
+    var all = demanded.values().stream().reduce(Since::both);
+    lookedAtBytes -= weight(demanded.keySet());
+    demanded.clear();
+    all.ifPresent(since -> note(Cell.ALL, since));
+  }
+
+  private void note(Cell cell, Since since) {
+    if (demanded.put(cell, since) == null) {
+      lookedAtBytes += weight(cell);
+    }
   }
 
   /** Whether what had written that cell before may be folded. */
@@ -183,10 +230,13 @@ final class Folding {
         next = demanded.higherEntry(next.getKey())) {
       if (next.getValue().follows(operation)) {
         demanded.remove(next.getKey());
+        lookedAtBytes -= weight(next.getKey());
       }
     }
-    if (replaced.containsKey(cell) || replaced.size() < mostCells) {
-      var later = replaced.get(cell);
+    var later = replaced.get(cell);
+    long more = later == null ? weight(cell) : 0;
+    if (replacedBytes + more <= most || more == 0) {
+      replacedBytes += more;
       var since = Since.of(later == null ? null : later.since(), operation);
       replaced.put(cell, new Replaced(since, operation.row()));
     }
@@ -203,9 +253,19 @@ final class Folding {
         .ifPresent(covers::add);
   }
 
-  /** Those that have replaced something that is not needed, as far as was shown. */
-  Set<Cover> covers() {
-    return covers;
+  /** How many there are of {@link #takeCovers}. */
+  int covers() {
+    return covers.size();
+  }
+
+  /**
+   * Those that have replaced something that is not needed, as far as was shown, and since they were
+   * taken last.
+   */
+  Set<Cover> takeCovers() {
+    var taken = covers;
+    covers = new LinkedHashSet<>();
+    return taken;
   }
 
   private boolean isOpen(Cell cell, Operation operation) {

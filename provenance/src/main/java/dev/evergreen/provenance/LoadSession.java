@@ -537,21 +537,8 @@ final class LoadSession implements AutoCloseable {
   private void unanswered(long number, Unanswered reason) throws SQLException {
     if (reason == Unanswered.NOT_SENT && begun.containsKey(number)) {
       unsent.add(number);
-    } else if (reason == Unanswered.QUEUED) {
-      endQueued(number);
     } else {
       end(number, Outcome.of(reason), null);
-    }
-  }
-
-  private void endQueued(long number) throws SQLException {
-    if (mayBeWhole(number)) {
-      openCut(number);
-    }
-    var request = open.get(number);
-    if (request != null) {
-      var said = kind(request.lane()).queued();
-      end(number, Outcome.of(Unanswered.QUEUED), Payload.of(said.toArray()), false);
     }
   }
 
@@ -730,11 +717,6 @@ final class LoadSession implements AutoCloseable {
 
   /** The end of a request is known. */
   private void end(long number, Outcome outcome, @Nullable Payload reply) throws SQLException {
-    end(number, outcome, reply, true);
-  }
-
-  private void end(long number, Outcome outcome, @Nullable Payload reply, boolean wasHeard)
-      throws SQLException {
     if (mayBeWhole(number)) {
       openCut(number);
     }
@@ -758,8 +740,7 @@ final class LoadSession implements AutoCloseable {
     remember(operation);
     if (outcome == Outcome.NONE_EXPECTED || outcome == Outcome.UNKNOWN) {
       silent.merge(request.lane(), new Silent(number, number), Silent::and);
-    } else if (outcome == Outcome.REPLIED && wasHeard) {
-      // What was not heard tells nothing of what was sent before it.
+    } else if (outcome == Outcome.REPLIED) {
       noteHeard(request.lane(), number);
     }
   }

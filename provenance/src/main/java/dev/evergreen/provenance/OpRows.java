@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** Makes operations of the rows of the table {@code op}. To be used by one thread. */
@@ -87,12 +88,23 @@ final class OpRows implements AutoCloseable {
   /** What an operation, or its parts, touch; as the loader has counted it. */
   List<Touch> touches(Operation operation) {
     try {
-      return kind(operation.epoch()).touches(operation);
+      return touches(kind(operation.epoch()), operation, (_, _) -> {});
     } catch (SQLException e) {
       throw new TraceException("The trace cannot be read", e);
-    } catch (TraceException e) {
-      throw e;
+    }
+  }
+
+  /**
+   * The same by a kind, whose specification may fail: what it fails at may have written anything.
+   *
+   * @param complaint is told of it
+   */
+  static List<Touch> touches(
+      StoreKind kind, Operation operation, BiConsumer<Specification, Throwable> complaint) {
+    try {
+      return kind.touches(operation);
     } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
+      complaint.accept(kind.specification(), e);
       return List.of(Touches.anything());
     }
   }

@@ -29,8 +29,7 @@ final class OperationReader {
   /** So many operations are held: more than a walk looks ahead. */
   private static final int HELD = 2 * (int) TraceDatabase.LONG;
 
-  static final String END = TraceDatabase.END;
-  static final String COLUMNS = OpRows.COLUMNS + ", " + END;
+  static final String COLUMNS = OpRows.COLUMNS + ", " + TraceDatabase.END;
   private static final int PAGE = 256;
   private static final int LARGEST_PAGE = 1_024;
 
@@ -125,7 +124,8 @@ final class OperationReader {
               if (endRows[place] == operation.row()) {
                 return ends[place];
               }
-              var select = session.statement("select %s from op where seq = ?".formatted(END));
+              var select =
+                  session.statement("select %s from op where seq = ?".formatted(TraceDatabase.END));
               select.setLong(1, operation.row());
               try (var found = select.executeQuery()) {
                 return found.next() ? found.getLong(1) : operation.row();
@@ -194,7 +194,7 @@ final class OperationReader {
   private final class OfTurns implements Shape<Operation> {
     @Override
     public String columns() {
-      return OpRows.SMALL_COLUMNS + ", " + END;
+      return OpRows.SMALL_COLUMNS + ", " + TraceDatabase.END;
     }
 
     @Override
@@ -223,7 +223,7 @@ final class OperationReader {
   private final class OfPlaces implements Shape<Neighbours.Placed> {
     @Override
     public String columns() {
-      return OpRows.SMALL_COLUMNS + ", " + END;
+      return OpRows.SMALL_COLUMNS + ", " + TraceDatabase.END;
     }
 
     @Override

@@ -29,7 +29,6 @@ enum Outcome {
       case NONE_EXPECTED -> NONE_EXPECTED;
       case OUTCOME_UNKNOWN -> UNKNOWN;
       case NOT_SENT -> NOT_SENT;
-      case QUEUED -> REPLIED;
     };
   }
 }

@@ -34,7 +34,15 @@ final class Retainer {
   /** So many are read at once. */
   private static final int PAGE = 256;
 
-  private static final int MOST_CELLS = 1_000_000;
+  /** A page of long operations ends with so many bytes. */
+  private static final long PAGE_BYTES = 1 << 20;
+
+  /** Such a part of the memory may be held of cells while operations are folded. */
+  private static final int SHARE = 8;
+
+  /** So many covers are held until they are noted. */
+  private static final int MOST_COVERS = 10_000;
+
   private static final String SHOWN =
       "select %s, %s from op where seq < ? and seq >= ? order by seq desc limit %d"
           .formatted(OpRows.COLUMNS, TraceDatabase.END, PAGE);
@@ -55,6 +63,9 @@ final class Retainer {
 
   /** How many were removed since the database became smaller. */
   private long inVain;
+
+  /** All before that row were of a time to come, when that was looked at. */
+  private long aheadUntil;
 
   /** How many bytes the database takes. */
   interface Size {
@@ -144,22 +155,44 @@ final class Retainer {
     select.setLong(1, from);
     long end = 0;
     long bytes = 0;
+    long ahead = 0;
     try (var found = select.executeQuery()) {
       for (int i = 0; found.next(); i++) {
         long sent = found.getLong(2);
         if (sent >= moment && sent <= now) {
-          break;
+          return end;
         }
         if (excess > 0 && bytes >= excess && i >= LEAST) {
-          break;
+          return end;
         }
         bytes += ROW_BYTES + kept(found.getLong(3)) + kept(found.getLong(4));
+        ahead = found.getLong(1) + 1;
         if (sent < moment) {
-          end = found.getLong(1) + 1;
+          end = ahead;
         }
       }
     }
-    return end;
+    return end == 0 && ahead > 0 && isOld(ahead, moment, now) ? ahead : end;
+  }
+
+  /**
+   * Whether what comes behind rows that say that they are of a time to come, as far as that does
+   * not, was sent before a moment. There may be very many such rows, so it is noted up to where.
+   */
+  private boolean isOld(long from, long moment, long now) throws SQLException {
+    var select =
+        statements.of(
+            "select seq, sent from op where outcome <> 0 and seq >= ? and sent <= ?"
+                + " order by seq limit 1");
+    select.setLong(1, Math.max(from, aheadUntil));
+    select.setLong(2, now);
+    try (var found = select.executeQuery()) {
+      if (!found.next()) {
+        return false;
+      }
+      aheadUntil = found.getLong(1);
+      return found.getLong(2) < moment;
+    }
   }
 
   /** How much of a body is kept, in a row or apart. */
@@ -169,7 +202,7 @@ final class Retainer {
 
   /** Removes what no answer from a row on needs, of those from another on. */
   private void fold(long from, long end) throws SQLException {
-    var folding = new Folding(MOST_CELLS);
+    var folding = new Folding(Runtime.getRuntime().maxMemory() / SHARE);
     var spans = new PriorityQueue<>(Comparator.comparingLong(Span::end).reversed());
     addSpans(spans, TraceDatabase.longer(), 0, end, from);
     long looked = end;
@@ -188,9 +221,12 @@ final class Retainer {
       }
       needed += page.size() - gone.size();
       remove(gone);
+      if (folding.covers() > MOST_COVERS) {
+        notes.noteCovers(folding.takeCovers());
+      }
       page = page(from, lowest);
     }
-    notes.noteCovers(folding.covers());
+    notes.noteCovers(folding.takeCovers());
     removePushes(end);
     statements.update("update trace set folded = ?", end);
     if (from == 0) {
@@ -209,7 +245,7 @@ final class Retainer {
     var page = new ArrayList<Shown>();
     long bytes = 0;
     try (var found = select.executeQuery()) {
-      while (bytes < Spool.LARGEST_BODY && found.next()) {
+      while (bytes < PAGE_BYTES && found.next()) {
         var operation = rows.read(found);
         bytes += operation.bytes();
         page.add(

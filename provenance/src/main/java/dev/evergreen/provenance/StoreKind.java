@@ -109,11 +109,6 @@ public interface StoreKind {
     return List.of();
   }
 
-  /** What the store says to what waits for the end of its transaction. */
-  default Bytes queued() {
-    return Bytes.EMPTY;
-  }
-
   /** The cell right below which the keys of a space are: see {@link Operation#space()}. */
   default Cell keys(String space) {
     return space.isEmpty() ? Cell.ALL : Cell.of(space);

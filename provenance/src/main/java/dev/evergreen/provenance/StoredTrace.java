@@ -29,9 +29,6 @@ import org.jspecify.annotations.Nullable;
  * database cannot be read.
  */
 public final class StoredTrace implements Trace, AutoCloseable {
-  /** With so many bytes of bodies a page ends. */
-  static final long MOST_BYTES = OperationReader.MOST_BYTES;
-
   private static final Duration POLL = Duration.ofMillis(10);
   private static final int PAGE = 256;
   private final @Nullable SpoolEnd spool;

@@ -112,7 +112,7 @@ public final class TracePage implements AutoCloseable {
       for (int i = 0; i < MOST_WARM_UPS && !closed && System.nanoTime() < end; i++) {
         var _ = TraceView.json(readers.ask(trace -> new TraceExplorer(trace).samples()));
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       // Whoever asks is told.
       LOG.log(System.Logger.Level.DEBUG, "There is nothing to ask yet, or no more", e);
     }

@@ -7,7 +7,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 
 /**
@@ -47,7 +50,7 @@ final class TraceReaders implements AutoCloseable {
    */
   <T> T ask(Function<StoredTrace, T> question) {
     try {
-      return threads.submit(() -> answer(question)).get();
+      return await(threads.submit(() -> answer(question)));
     } catch (RejectedExecutionException e) {
       throw new TraceException("The trace is not read any more", e);
     } catch (ExecutionException e) {
@@ -59,6 +62,21 @@ final class TraceReaders implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new TraceException("The question was given up", e);
+    }
+  }
+
+  /**
+   * Waits for an answer. Who has no memory left may fail at waking who waits, though the answer is
+   * there: so it is looked at again.
+   */
+  private static <T> T await(Future<T> answer) throws InterruptedException, ExecutionException {
+    while (true) {
+      try {
+        return answer.get(1, TimeUnit.SECONDS);
+      } catch (TimeoutException e) {
+        // It takes longer.
+        continue;
+      }
     }
   }
 

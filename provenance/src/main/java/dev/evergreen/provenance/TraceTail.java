@@ -81,7 +81,7 @@ public final class TraceTail {
     var arrived = new ArrayList<Operation>();
     long bytes = 0;
     for (long row : List.copyOf(overtaken)) {
-      if (arrived.size() >= most || bytes >= StoredTrace.MOST_BYTES) {
+      if (arrived.size() >= most || bytes >= OperationReader.MOST_BYTES) {
         break;
       }
       var operation = trace.operation(row);

@@ -9,13 +9,7 @@ public enum Unanswered {
   OUTCOME_UNKNOWN(1),
 
   /** It was never forwarded: it had no effect. */
-  NOT_SENT(2),
-
-  /**
-   * The client had asked for no reply, and what it has sent only waits for what carries out all of
-   * its transaction: as if the store had said so, though it was not heard.
-   */
-  QUEUED(3);
+  NOT_SENT(2);
 
   private static final Unanswered[] REASONS = values();
 
@@ -29,7 +23,8 @@ public enum Unanswered {
     return code;
   }
 
+  /** Of another reason, which a former version may have had, no more is known. */
   static Unanswered of(byte number) {
-    return REASONS[number];
+    return number < REASONS.length ? REASONS[number] : OUTCOME_UNKNOWN;
   }
 }

@@ -10,7 +10,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -111,12 +110,9 @@ final class DroppedTest {
 
   private Certainty ask(String line) {
     try (var stored = StoredTrace.open(trace.toString(), Duration.ZERO)) {
-      long epoch = stored.epoch(Long.MAX_VALUE);
-      var kind = stored.kind(epoch);
-      var now = Instant.now();
-      var asked =
-          new Operation(Long.MAX_VALUE, epoch, 0, 0, "0", now, null, kind.typed(line), null);
-      return new Why(kind.specification(), stored).ask(asked, Why.Wish.ONE).certainty();
+      var asked = TraceStoreConformance.question(stored, Long.MAX_VALUE, line.split(" ", -1));
+      var specification = stored.kind(asked.epoch()).specification();
+      return new Why(specification, stored).ask(asked, Why.Wish.ONE).certainty();
     }
   }
 

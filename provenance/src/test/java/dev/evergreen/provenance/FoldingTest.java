@@ -12,7 +12,8 @@ import org.junit.jupiter.api.Test;
 final class FoldingTest {
   private static final Cell CELL = Cell.of("a");
 
-  private final Folding folding = new Folding(3);
+  /** With room for three cells that are replaced, and for three that are looked at. */
+  private final Folding folding = new Folding(6 * Folding.weight(Cell.of("n1")));
 
   private static Operation operation(long row, long lane, long sent, long replied) {
     return new Operation(
@@ -47,7 +48,8 @@ final class FoldingTest {
     assertFalse(isNeeded(operation(6, 1, 6, 6), Touch.changes(CELL).effect(false)));
     assertFalse(isNeeded(operation(5, 1, 5, 5), Touch.reads(CELL)));
     assertEquals(
-        Set.of(new Folding.Cover(9, CELL), new Folding.Cover(7, Cell.ALL)), folding.covers());
+        Set.of(new Folding.Cover(9, CELL), new Folding.Cover(7, Cell.ALL)), folding.takeCovers());
+    assertEquals(Set.of(), folding.takeCovers());
   }
 
   @Test
@@ -71,6 +73,33 @@ final class FoldingTest {
     var late = List.of(Touch.replaces(CELL));
     assertTrue(folding.isNeeded(operation(3, 1, 3, 9), late, false));
     assertTrue(isNeeded(operation(1, 1, 1, 2), Touch.replaces(CELL)));
+  }
+
+  /** It was once a million cells, which are more than a gigabyte. */
+  @Test
+  void holdsAboutAsManyBytesOfCellsAsItMay() {
+    var few = new Folding(4 << 20);
+    long before = used();
+    for (int i = 0; i < 50_000; i++) {
+      var all =
+          List.of(
+              Touch.replaces(Cell.of("k" + i)),
+              Touch.changes(Cell.of("h" + i, "f")).from(Cell.of("h" + i, "t")));
+      assertTrue(few.isNeeded(operation(100_000 - i, 1, 9, 9), all, true));
+      few.underWay(operation(-i, 2, 1, 9), all);
+    }
+    long held = used() - before;
+    // All of it is behind what it holds.
+    assertTrue(few.isNeeded(operation(-50_000, 1, 1, 1), List.of(Touch.replaces(CELL)), true));
+    assertTrue(held < 24 << 20, () -> (held >> 10) + " KiB are held");
+  }
+
+  private static long used() {
+    for (int i = 0; i < 3; i++) {
+      System.gc();
+    }
+    var runtime = Runtime.getRuntime();
+    return runtime.totalMemory() - runtime.freeMemory();
   }
 
   @Test

@@ -551,8 +551,37 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Also if that are more than are folded at once. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 20_010})
+  void foldsBehindWhatWasRecordedWhileTheClockWasWrong(int ahead) throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (int i = 0; i < ahead + 4; i++) {
+        line.exchange("set a " + i, "ok");
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+    }
+    try (var writer = TraceDatabase.of(directory, url).writer();
+        var clock = writer.createStatement()) {
+      clock.executeUpdate(
+          "update op set sent = sent + 3600000000000"
+              + " where seq in (select seq from op order by seq limit %d)".formatted(ahead));
+      writer.commit();
+    }
+    try (var session = session()) {
+      assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
+      while (session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE))) {
+        // The rest.
+      }
+    }
+    // Of each part the last one stays.
+    assertTrue(count("select count(*) from op") <= 1 + ahead / 20_000);
+  }
+
+  /** Those are as old as what is behind them; which is not old, if nothing says so. */
   @Test
-  void foldsBehindWhatWasRecordedWhileTheClockWasWrong() throws Exception {
+  void foldsNothingThatMayBeYoung() throws Exception {
     try (var recording = record()) {
       var line = Line.open(recording);
       for (int i = 0; i < 5; i++) {
@@ -566,9 +595,9 @@ abstract class TraceStoreConformance {
       writer.commit();
     }
     try (var session = session()) {
-      assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
+      assertFalse(session.fold(new Retention(Duration.ofHours(1), Long.MAX_VALUE)));
     }
-    assertEquals(1, count("select count(*) from op"));
+    assertEquals(5, count("select count(*) from op"));
   }
 
   /** Else it would be beside all that is written since. */
@@ -671,7 +700,7 @@ abstract class TraceStoreConformance {
     assertEquals(0, count("select count(*) from push"));
   }
 
-  private static Operation question(StoredTrace trace, long row, String... words) {
+  static Operation question(StoredTrace trace, long row, String... words) {
     var request = java.util.stream.Stream.of(words).map(Bytes::of).toList();
     long epoch = trace.epoch(Long.MAX_VALUE);
     return new Operation(row, epoch, 0, 0, "0", java.time.Instant.now(), null, request, null);
@@ -1025,7 +1054,7 @@ abstract class TraceStoreConformance {
         var tail = new TraceTail(0);
         assertEquals(1, tail.next(trace, 10).size());
         for (var body : bodies) {
-          var value = new byte[(int) (StoredTrace.MOST_BYTES / 2)];
+          var value = new byte[(int) (OperationReader.MOST_BYTES / 2)];
           Arrays.fill(value, (byte) 'x');
           body.add(Frames.bytes("set a "));
           body.add(ByteBuffer.wrap(value));

@@ -49,6 +49,9 @@ final class RedisShimCommand implements Callable<Integer> {
   private static final long MOST_MIB = Long.MAX_VALUE >> 20;
   private static final String POSTGRESQL = "jdbc:postgresql:";
 
+  /** As TLS calls it (RFC 8446, section 6.2), and so the JDK. */
+  private static final String WANTS_CERTIFICATE = "certificate_required";
+
   @Spec private CommandSpec spec = CommandSpec.create();
 
   @Option(
@@ -145,8 +148,8 @@ final class RedisShimCommand implements Callable<Integer> {
       names = "--threads",
       paramLabel = "N",
       description =
-          "Processors for fibers. Default: half of the cores, as the other half is for Redis and its"
-              + " clients; 1 at least, 4 at most.")
+          "Processors for fibers. Default: half of the cores, as the other half is for Redis and"
+              + " its clients; 1 at least, 4 at most.")
   private @Nullable Integer threads;
 
   @Option(
@@ -154,9 +157,9 @@ final class RedisShimCommand implements Callable<Integer> {
       paramLabel = "MICROS",
       defaultValue = "200",
       description =
-          "How long a processor looks for what comes next before it sleeps, where that comes soon as"
-              + " a rule: a client that waits for each reply gets it sooner, and the processor's core"
-              + " is busy meanwhile. 0 to 1000. Default: ${DEFAULT-VALUE}.")
+          "How long a processor looks for what comes next before it sleeps, where that comes soon"
+              + " as a rule: a client that waits for each reply gets it sooner, and the processor's"
+              + " core is busy meanwhile. 0 to 1000. Default: ${DEFAULT-VALUE}.")
   private int spin;
 
   @Option(
@@ -221,6 +224,17 @@ final class RedisShimCommand implements Callable<Integer> {
           "Whom to trust (PEM), if Redis is at tls:host:port. Default: whom the JDK trusts.")
   private @Nullable Path authority;
 
+  @Option(
+      names = "--tls-client-cert",
+      paramLabel = "FILE",
+      description =
+          "The certificates (PEM) that the shim shows to Redis, if that is at tls:host:port and"
+              + " asks for some, as it does by default.")
+  private @Nullable Path clientCertificate;
+
+  @Option(names = "--tls-client-key", paramLabel = "FILE", description = "Their key (PEM).")
+  private @Nullable Path clientKey;
+
   /** From where it is known what scripts do. */
   enum Effects {
     /** It is not. */
@@ -236,6 +250,12 @@ final class RedisShimCommand implements Callable<Integer> {
   public Integer call() throws InterruptedException {
     var from = address("--listen", listen);
     var to = address("--upstream", upstream);
+    check(
+        (clientCertificate == null) == (clientKey == null),
+        "--tls-client-cert and --tls-client-key belong together");
+    check(
+        clientCertificate == null || to.tls(),
+        "--tls-client-cert is shown to a Redis at --upstream tls:host:port, but that is " + to);
     check(clients > 0, "--max-clients must be positive");
     check(spill > 0, "--spill must be positive");
     check(
@@ -267,9 +287,16 @@ final class RedisShimCommand implements Callable<Integer> {
       new CountDownLatch(1).await();
       return ExitCode.OK;
     } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
-      spec.commandLine().getErr().println("shim redis: " + Reasons.of(e));
+      spec.commandLine().getErr().println("shim redis: " + reason(e));
       return ExitCode.SOFTWARE;
     }
+  }
+
+  private String reason(Exception e) {
+    var reason = Reasons.of(e);
+    return clientCertificate == null && reason.contains(WANTS_CERTIFICATE)
+        ? reason + ": Redis asks for a certificate; give --tls-client-cert and --tls-client-key"
+        : reason;
   }
 
   private static MetricsEndpoint metrics(int port, RedisShim shim, @Nullable Recording recording)
@@ -345,11 +372,16 @@ final class RedisShimCommand implements Callable<Integer> {
       settings = settings.withServerTls(new ServerTls(ServerTls.Settings.of(files)));
     }
     if (to.tls()) {
-      settings =
-          settings.withClientTls(
-              authority == null ? ClientTls.trustingPublic() : ClientTls.trusting(authority));
+      settings = settings.withClientTls(clientTls());
     }
     return settings;
+  }
+
+  private ClientTls clientTls() throws IOException, GeneralSecurityException {
+    if (clientCertificate != null && clientKey != null) {
+      return ClientTls.of(new PemFiles(clientKey, clientCertificate, authority));
+    }
+    return authority == null ? ClientTls.trustingPublic() : ClientTls.trusting(authority);
   }
 
   /** A signal begins the end of the JVM, whose exit code would tell of the signal. */

@@ -27,7 +27,8 @@ abstract class TraceOptions implements Callable<Integer> {
       names = "--spool",
       paramLabel = "DIR",
       description = {
-        "With a URL: the recorder's directory, if it is on this machine. What is recorded there and",
+        "With a URL: the recorder's directory, if it is on this machine. What is recorded there"
+            + " and",
         "not loaded is waited for, and what a recorder has left that has ended is loaded."
       })
   private @Nullable Path spool;
@@ -50,6 +51,8 @@ abstract class TraceOptions implements Callable<Integer> {
       return failed(reason(e));
     } catch (OutputEndedException e) {
       return failed("the output cannot be written any more");
+    } catch (OutOfMemoryError | StackOverflowError e) {
+      return failed("that takes more memory than there is");
     }
   }
 

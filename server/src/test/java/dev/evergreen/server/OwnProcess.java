@@ -15,8 +15,15 @@ final class OwnProcess {
   }
 
   static Process start(Map<String, String> environment, List<String> arguments) throws IOException {
+    return start(environment, List.of(), arguments);
+  }
+
+  /** With flags of the JVM. */
+  static Process start(Map<String, String> environment, List<String> flags, List<String> arguments)
+      throws IOException {
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(flags);
     command.addAll(
         List.of(
             "--add-opens",

@@ -3,6 +3,7 @@ package dev.evergreen.server;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 
 /** A Redis of a test's own, at a UNIX socket in the test's folder. */
@@ -15,23 +16,23 @@ final class RedisProcess implements AutoCloseable {
     this.process = process;
   }
 
-  /** Starts one that is ready. */
-  static RedisProcess start(Path folder) throws IOException {
+  /** Starts one that is ready, with more of Redis's options. */
+  static RedisProcess start(Path folder, String... options) throws IOException {
     var socket = folder.resolve("redis.sock");
-    var process =
-        new ProcessBuilder(
-                List.of(
-                    "redis-server",
-                    "--port",
-                    "0",
-                    "--unixsocket",
-                    socket.toString(),
-                    "--save",
-                    "",
-                    "--dir",
-                    folder.toString()))
-            .redirectErrorStream(true)
-            .start();
+    var command =
+        new ArrayList<>(
+            List.of(
+                "redis-server",
+                "--port",
+                "0",
+                "--unixsocket",
+                socket.toString(),
+                "--save",
+                "",
+                "--dir",
+                folder.toString()));
+    command.addAll(List.of(options));
+    var process = new ProcessBuilder(command).redirectErrorStream(true).start();
     var lines = process.inputReader(StandardCharsets.UTF_8);
     for (var line = lines.readLine(); line != null; line = lines.readLine()) {
       if (line.contains("ready to accept connections")) {

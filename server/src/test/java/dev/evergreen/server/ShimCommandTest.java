@@ -13,13 +13,18 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -255,23 +260,133 @@ final class ShimCommandTest {
 
   @Test
   void whatCannotBeIsRefused() {
-    var errors = new StringWriter();
     for (var options :
         List.of(
             "--listen nowhere",
-            "--upstream 127.0.0.1:1",
             "--durability maybe",
             "--metrics 70000",
+            "--tls-client-key x",
+            "--tls-client-cert x --tls-client-key x",
             "--bogus")) {
-      var words = Stream.concat(Stream.of("shim", "redis"), Stream.of(options.split(" ", -1)));
-      int code =
-          Main.commandLine()
-              .setErr(new PrintWriter(errors))
-              .execute(
-                  Stream.concat(words, Stream.of("--trace", folder.resolve("other").toString()))
-                      .toArray(String[]::new));
-      assertTrue(code != 0, options);
+      var _ = refused(options);
     }
-    assertTrue(errors.toString().contains("Redis cannot be reached at 127.0.0.1:1"));
+    var unreachable = refused("--upstream 127.0.0.1:1");
+    assertTrue(unreachable.contains("Redis cannot be reached at 127.0.0.1:1"), unreachable);
+  }
+
+  /** What a shim says that does not start. */
+  private String refused(String options) {
+    var errors = new StringWriter();
+    var words = Stream.concat(Stream.of("shim", "redis"), Stream.of(options.split(" ", -1)));
+    int code =
+        Main.commandLine()
+            .setErr(new PrintWriter(errors))
+            .execute(
+                Stream.concat(words, Stream.of("--trace", folder.resolve("other").toString()))
+                    .toArray(String[]::new));
+    assertTrue(code != 0, options);
+    return errors.toString();
+  }
+
+  /** As one with TLS does by default. */
+  @Test
+  void aRedisThatAsksForACertificateIsShownOne() throws Exception {
+    var script = Path.of("..", "scripts", "certificates").toString();
+    var files = Files.createDirectory(folder.resolve("certificates")).toString();
+    assertEquals(0, new ProcessBuilder(script, files, "node").inheritIO().start().waitFor());
+    var authority = files + "/authority.pem";
+    var certificate = files + "/node.pem";
+    var key = files + "/node.key";
+    var tlsPort = "" + freePort();
+    try (var _ =
+        RedisProcess.start(
+            Files.createDirectory(folder.resolve("strict")),
+            "--tls-port",
+            tlsPort,
+            "--tls-cert-file",
+            certificate,
+            "--tls-key-file",
+            key,
+            "--tls-ca-cert-file",
+            authority)) {
+      var upstream = "tls:127.0.0.1:" + tlsPort;
+      var refused = refused("--upstream " + upstream + " --tls-ca " + authority);
+      assertTrue(refused.contains("give --tls-client-cert and --tls-client-key"), refused);
+      shim.destroyForcibly().waitFor();
+      startShim(
+          upstream,
+          "--tls-ca",
+          authority,
+          "--tls-client-cert",
+          certificate,
+          "--tls-client-key",
+          key);
+      assertEquals("OK", ask("SET a 1"));
+      assertEquals("1", ask("GET a"));
+    }
+  }
+
+  private static int freePort() throws IOException {
+    try (var any = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return any.getLocalPort();
+    }
+  }
+
+  /** The flags of a command that only asks, as ./evergreen has them, but with little memory. */
+  private static List<String> little(String heap) {
+    return List.of(
+        "@../scripts/java.options", "@../scripts/asking.options", "-XX:+UseSerialGC", heap);
+  }
+
+  /** It cannot be read, or not be answered. */
+  @Test
+  void aQuestionThatTakesTooMuchMemoryFailsAndSaysSo() throws Exception {
+    ask("SET small 1");
+    ask("SET long " + "v".repeat(15 << 20));
+    assertFalse(why("GET", "small").isEmpty());
+    var asks =
+        OwnProcess.start(
+            Map.of(),
+            little("-Xmx40m"),
+            List.of("why", "redis", "--trace", trace(), "GET", "long"));
+    try (var said = asks.inputReader()) {
+      var last = said.lines().toList().getLast();
+      assertTrue(last.matches("why: .*(more memory than there is|Out of memory)"), last);
+    }
+    assertEquals(1, asks.waitFor());
+  }
+
+  @Test
+  void thePageGoesOnAfterAQuestionThatTakesTooMuchMemory() throws Exception {
+    ask("SET small 1");
+    ask("SET long " + "v".repeat(15 << 20));
+    assertFalse(why("GET", "small").isEmpty());
+    var page =
+        OwnProcess.start(
+            Map.of(),
+            little("-Xmx20m"),
+            List.of("trace", "page", "--trace", trace(), "--listen", "127.0.0.1:0"));
+    try (var said = page.inputReader();
+        var http = HttpClient.newHttpClient()) {
+      var line = said.readLine();
+      while (!line.startsWith("The trace is shown at ")) {
+        line = String.valueOf(said.readLine());
+      }
+      var url = line.substring("The trace is shown at ".length()).split("#", 2);
+      for (int i = 0; i < 3; i++) {
+        assertEquals(503, status(http, url, "GET+long"));
+        assertEquals(200, status(http, url, "GET+small"));
+      }
+    } finally {
+      page.destroyForcibly();
+    }
+  }
+
+  private static int status(HttpClient http, String[] url, String request) throws Exception {
+    var asked =
+        HttpRequest.newBuilder(URI.create(url[0] + "api/why?space=0&request=" + request))
+            .header("Authorization", "Bearer " + url[1])
+            .build();
+    return http.send(asked, HttpResponse.BodyHandlers.ofString()).statusCode();
   }
 }

@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.List;
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.SNIHostName;
 import javax.net.ssl.SNIServerName;
 import javax.net.ssl.SSLContext;
@@ -27,7 +28,7 @@ public final class ClientTls {
 
   /** Trusts the authorities that the JDK trusts, and has no certificate. */
   public static ClientTls trustingPublic() throws GeneralSecurityException {
-    return new ClientTls(context(null), List.of());
+    return new ClientTls(context(null, null), List.of());
   }
 
   /**
@@ -38,23 +39,25 @@ public final class ClientTls {
    */
   public static ClientTls trusting(Path authorities) throws IOException, GeneralSecurityException {
     var trust = PemFiles.trust(List.of(authorities));
-    return new ClientTls(context(new TrustManager[] {trust}), List.of());
+    return new ClientTls(context(null, new TrustManager[] {trust}), List.of());
   }
 
   /**
-   * Trusts the files' authority, and shows their certificate to a server that asks for one.
+   * Trusts the files' authority, or those that the JDK trusts if they name none, and shows their
+   * certificate to a server that asks for one.
    *
    * @throws IOException if a file cannot be read; the message says which
    * @throws GeneralSecurityException if one holds something else; the message says which
    */
   public static ClientTls of(PemFiles files) throws IOException, GeneralSecurityException {
-    return new ClientTls(files.load(), List.of());
+    return new ClientTls(
+        files.authority() == null ? context(files.keys(), null) : files.load(), List.of());
   }
 
-  private static SSLContext context(TrustManager @Nullable [] trust)
+  private static SSLContext context(KeyManager @Nullable [] keys, TrustManager @Nullable [] trust)
       throws GeneralSecurityException {
     var made = SSLContext.getInstance("TLS");
-    made.init(null, trust, null);
+    made.init(keys, trust, null);
     return made;
   }
 

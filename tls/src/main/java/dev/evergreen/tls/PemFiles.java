@@ -34,6 +34,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
 import javax.net.ssl.CertPathTrustManagerParameters;
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
@@ -80,14 +81,19 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
    *     certificate; the message says which
    */
   public SSLContext load() throws IOException, GeneralSecurityException {
+    var made = SSLContext.getInstance("TLS");
+    made.init(keys(), new TrustManager[] {trust()}, null);
+    return made;
+  }
+
+  /** What shows the certificate. */
+  KeyManager[] keys() throws IOException, GeneralSecurityException {
     var identity = identity();
     var own = emptyStore();
     own.setKeyEntry("own", identity.key(), NO_PASSWORD, identity.chain());
     var keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
     keys.init(own, NO_PASSWORD);
-    var made = SSLContext.getInstance("TLS");
-    made.init(keys.getKeyManagers(), new TrustManager[] {trust()}, null);
-    return made;
+    return keys.getKeyManagers();
   }
 
   /**

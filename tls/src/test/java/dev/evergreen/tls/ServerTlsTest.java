@@ -3,6 +3,7 @@ package dev.evergreen.tls;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.tls.ServerTls.Clients;
 import dev.evergreen.tls.ServerTls.Settings;
@@ -76,6 +77,16 @@ final class ServerTlsTest {
     Files.writeString(root.authorities(), Files.readString(root.authorities()) + root.revoked(""));
     server.reload();
     assertThrows(SSLException.class, () -> shown(known.engine("host", 1), server));
+  }
+
+  @Test
+  void whoShowsACertificateAndNamesNoAuthorityTrustsThoseOfTheJdk() throws Exception {
+    var known = root.host("known");
+    var client = ClientTls.of(new PemFiles(known.key(), known.certificates(), null));
+    var server = new ServerTls(Settings.of(host));
+    var refused = assertThrows(SSLException.class, () -> shown(client.engine("host", 1), server));
+    var why = String.valueOf(refused.getMessage());
+    assertTrue(why.contains("unable to find valid certification path"), why);
   }
 
   @Test

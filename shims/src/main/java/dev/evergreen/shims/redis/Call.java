@@ -17,7 +17,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -403,31 +402,40 @@ final class Call {
 
   void put(Cell key, Entry entry) {
     if (entry.empty()) {
-      state().clear(key);
-    } else {
-      state().put(key, entry);
+      remove(key);
+      return;
     }
+    var before = Transactions.known(state(), key);
+    state().put(key, entry);
+    Filled.note(this, key, before, entry);
   }
 
   void remove(Cell key) {
+    var before = Transactions.known(state(), key);
     state().clear(key);
+    Filled.note(this, key, before, null);
   }
 
   /**
-   * The first of the keys that holds something, or null. A command that has waited was served from
-   * the one that was first to hold something, wherever that stands. Which that was the reply tells,
-   * but not whether the command has waited: else it would have got of the first.
+   * The first of the keys that holds something of a kind, or null; of a command that has waited the
+   * one from which it was served.
    */
-  @Nullable Cell firstThat(List<Cell> keys, Predicate<Cell> holds) {
-    var first = keys.stream().filter(holds).findFirst().orElse(null);
-    if (first != null && mayHaveWaited()) {
-      for (var key : keys) {
-        if (!key.equals(first) && beginsWith(key.name()) && exists(key)) {
-          throw new UnsupportedOperationException("who came first is not known");
-        }
-      }
+  @Nullable Cell serving(Kind kind, List<Cell> keys) {
+    var first = keys.stream().filter(key -> content(key, kind) != null).findFirst().orElse(null);
+    if (first == null || !mayHaveWaited()) {
+      return first;
     }
-    return first;
+    var holding = keys.stream().filter(key -> holds(key, kind)).toList();
+    return holding.stream()
+        .filter(key -> !key.equals(first) && beginsWith(key.name()))
+        .findFirst()
+        .flatMap(told -> Filled.served(this, holding, told))
+        .orElse(first);
+  }
+
+  private boolean holds(Cell key, Kind kind) {
+    var entry = entry(key);
+    return entry != null && entry.kind() == kind;
   }
 
   /** Whether the reply is a list that begins so. */

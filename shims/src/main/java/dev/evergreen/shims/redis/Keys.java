@@ -210,6 +210,7 @@ final class Keys {
     clear(call, other);
     putAll(call, other, ones);
     putAll(call, one, others);
+    Filled.noteMany(call);
     return OK;
   }
 

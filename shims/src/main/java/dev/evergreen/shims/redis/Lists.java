@@ -104,7 +104,7 @@ final class Lists {
     var keys = call.counted(at);
     int side = at + 1 + keys.size();
     long count = call.words() > side + 2 ? call.number(side + 2) : 1;
-    var key = call.firstThat(keys, one -> !call.list(one).isEmpty());
+    var key = call.serving(LIST, keys);
     return key == null
         ? Resp.NIL
         : List.of(key.name(), taken(call, key, call.option(side).equals("LEFT"), count));
@@ -112,7 +112,7 @@ final class Lists {
 
   private static Object popFirst(Call call) {
     var keys = call.keys(1, call.words() - 1, 1);
-    var key = call.firstThat(keys, one -> !call.list(one).isEmpty());
+    var key = call.serving(LIST, keys);
     return key == null
         ? Resp.NIL
         : List.of(key.name(), taken(call, key, call.option(0).equals("BLPOP"), 1).getFirst());

@@ -145,6 +145,12 @@ final class OwnUpstream {
 
   private boolean queueing;
 
+  /**
+   * Whether nobody knows if Redis queues: its reply to MULTI was not to come, which it may have
+   * refused. Then it carries out at once what comes behind that.
+   */
+  private boolean unsure;
+
   /** What was queued that is about the connection, or about what may be recorded. */
   private final ArrayList<Expected> queued = new ArrayList<>(0);
 
@@ -751,6 +757,11 @@ final class OwnUpstream {
     if (scripts == null) {
       return null;
     }
+    if (unsure && (next.verb == Verb.SCRIPT || next.verb == Verb.EXEC)) {
+      // Whether it was carried out before that will be known only when it is on record.
+      scripts.doubt();
+      return null;
+    }
     if (next.verb == Verb.SCRIPT && !queueing) {
       var done = scripts.take(next.call, scanner.isError());
       return done == null ? null : Effects.attribute(List.of(done));
@@ -816,7 +827,9 @@ final class OwnUpstream {
         // nor where they end.
         boolean uneven =
             next.verb == Verb.EXEC && bytes.get(scanner.at) == '*' && queued(Verb::isUneven);
-        if (uneven || next.verb == Verb.STREAM || queuedBytes > MOST_QUEUED) {
+        // It may have silenced Redis, which then speaks of something else.
+        boolean silences = unsure && (next.verb == Verb.REPLY_OFF || next.verb == Verb.REPLY_SKIP);
+        if (uneven || silences || next.verb == Verb.STREAM || queuedBytes > MOST_QUEUED) {
           lose();
         }
       }
@@ -956,9 +969,10 @@ final class OwnUpstream {
     lock.lock();
     try {
       var next = expected.peekFirst();
-      if (meaning(next) == Meaning.PUSH || next == null) {
+      var meaning = meaning(next);
+      if (meaning == Meaning.PUSH || next == null) {
         recorded(tape.push(session.number, number, bytes, from, to));
-      } else if (next.toConfirm > 1 && isOfPubSub(next.verb) && !scanner.isError()) {
+      } else if (meaning == Meaning.CONFIRMATION && next.toConfirm > 1) {
         // One of several, which are the reply together.
         recordConfirmation(next, bytes, from, to);
       } else if (hides(next)) {
@@ -1108,6 +1122,9 @@ final class OwnUpstream {
     if (next == null) {
       return;
     }
+    if (unsure) {
+      knowOfMulti(false);
+    }
     if (next.confirmed == 0 && next.words.count() == 1) {
       // Leaves all that there are, or says once that there are none.
       next.toConfirm = Math.max(1, countOf(scanner.word()));
@@ -1138,6 +1155,9 @@ final class OwnUpstream {
 
   private void complete(Expected next) {
     boolean refused = scanner.isError();
+    if (unsure) {
+      learnOfMulti(next.verb);
+    }
     if (queueing && !endsQueue(next.verb)) {
       if (!refused) {
         queue(next);
@@ -1165,9 +1185,39 @@ final class OwnUpstream {
   }
 
   private void queue(Expected next) {
-    if (next.verb != Verb.SHARED && next.verb != Verb.OWN) {
+    // A MULTI within a transaction is refused.
+    if (next.verb != Verb.SHARED && next.verb != Verb.OWN && next.verb != Verb.MULTI) {
       queued.add(next);
       queuedBytes += next.bytes;
+    }
+  }
+
+  /**
+   * What Redis says to what comes behind a MULTI that was not replied to tells what became of that.
+   */
+  private void learnOfMulti(Verb verb) {
+    var word = scanner.word();
+    if (!scanner.isError()) {
+      // What ends a transaction is done by none.
+      knowOfMulti(endsQueue(verb) || isQueued());
+    } else if (word.startsWith("ERR MULTI calls")) {
+      knowOfMulti(true);
+    } else if (verb == Verb.EXEC) {
+      knowOfMulti(word.startsWith("EXECABORT"));
+    } else if (word.startsWith("ERR DISCARD with")) {
+      knowOfMulti(false);
+    }
+  }
+
+  private boolean isQueued() {
+    return scanner.kind() == '+' && scanner.word().equals("QUEUED");
+  }
+
+  private void knowOfMulti(boolean taken) {
+    unsure = false;
+    if (!taken) {
+      queueing = false;
+      forgetQueued();
     }
   }
 
@@ -1247,9 +1297,11 @@ final class OwnUpstream {
   }
 
   private void unqueue() {
+    // If there was no transaction, what is watched still is.
+    watching &= unsure;
     queueing = false;
+    unsure = false;
     forgetQueued();
-    watching = false;
   }
 
   private void forgetQueued() {
@@ -1259,6 +1311,7 @@ final class OwnUpstream {
 
   private void reset() {
     unqueue();
+    watching = false;
     monitoring = false;
     tracking = false;
     silent = false;
@@ -1306,17 +1359,14 @@ final class OwnUpstream {
   }
 
   /**
-   * What is queued has no effect of its own, whatever becomes of its transaction; and nobody can
-   * know whether that was stopped by what was watched, or refused.
+   * What comes behind a MULTI that was not replied to is done at once if that was refused, or else
+   * at the EXEC; or never, if that was stopped by what was watched, or refused.
    */
   private Unanswered unanswered(Verb verb) {
-    if (!queueing || verb == Verb.NOTHING) {
-      return Unanswered.NONE_EXPECTED;
-    }
-    if (!endsQueue(verb)) {
-      return Unanswered.QUEUED;
-    }
-    return verb == Verb.EXEC ? Unanswered.OUTCOME_UNKNOWN : Unanswered.NONE_EXPECTED;
+    boolean mayBeQueued = queueing && verb != Verb.NOTHING && !endsQueue(verb);
+    return mayBeQueued || (queueing && verb == Verb.EXEC)
+        ? Unanswered.OUTCOME_UNKNOWN
+        : Unanswered.NONE_EXPECTED;
   }
 
   /** Whether Redis says nothing to it. */
@@ -1348,7 +1398,11 @@ final class OwnUpstream {
     switch (next.verb) {
       case REPLY_OFF -> silent = true;
       case REPLY_SKIP -> silentOnce = !silent;
-      case MULTI -> queueing = true;
+      case MULTI -> {
+        // With other words it is refused.
+        queueing = next.words.count() == 1;
+        unsure = queueing;
+      }
       case EXEC -> {
         if (queued(Verb::isUneven)) {
           return true;
@@ -1360,7 +1414,13 @@ final class OwnUpstream {
         queued.forEach(this::changeUnheard);
         unqueue();
       }
-      case DISCARD -> unqueue();
+      case DISCARD -> {
+        if (queued(verb -> !verb.leavesConnection())) {
+          // It was done, or not.
+          return true;
+        }
+        unqueue();
+      }
       case RESET -> {
         reset();
         session.wasReset();

@@ -154,11 +154,6 @@ public final class RedisKind implements StoreKind {
   }
 
   @Override
-  public Bytes queued() {
-    return QUEUED;
-  }
-
-  @Override
   public boolean mayBePart(Operation operation) {
     return isQueued(operation) || is(operation, "MULTI");
   }

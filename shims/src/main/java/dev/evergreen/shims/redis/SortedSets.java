@@ -10,12 +10,15 @@ import java.math.BigDecimal;
 import java.math.MathContext;
 import java.math.RoundingMode;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -368,7 +371,7 @@ final class SortedSets {
     var keys = call.counted(at);
     int side = at + 1 + keys.size();
     long count = call.words() > side + 2 ? call.number(side + 2) : 1;
-    var key = call.firstThat(keys, one -> !call.scores(one).isEmpty());
+    var key = call.serving(SORTED, keys);
     return key == null
         ? Resp.NIL
         : List.of(
@@ -379,7 +382,7 @@ final class SortedSets {
   }
 
   private static Object popFirst(Call call) {
-    var key = call.firstThat(call.keys(1, call.words() - 1, 1), one -> !call.scores(one).isEmpty());
+    var key = call.serving(SORTED, call.keys(1, call.words() - 1, 1));
     if (key == null) {
       return Resp.NIL;
     }
@@ -422,35 +425,12 @@ final class SortedSets {
     if (name.startsWith("ZDIFF")) {
       return difference(sources);
     }
-    boolean union = name.startsWith("ZUNION");
-    var result = combined(sorted(sources), union, how);
-    if (sources.stream().mapToInt(Source::size).distinct().count() < sources.size()) {
-      checkOrder(sources, result, union, how);
-    }
-    return result;
+    return combined(sources, name.startsWith("ZUNION"), how);
   }
 
   private static String aggregate(Call call, int from) {
     int at = call.place("AGGREGATE", from);
     return at < 0 ? "SUM" : call.option(at + 1);
-  }
-
-  private static List<Source> sorted(List<Source> sources) {
-    return sources.stream().sorted(Comparator.comparingInt(Source::size)).toList();
-  }
-
-  /** Sets of the same size come in the order in which the store's own sorting leaves them. */
-  private static void checkOrder(
-      List<Source> sources, Map<Bytes, Double> result, boolean union, String how) {
-    var turned = new ArrayList<>(sources);
-    for (int turn = 0; turn < sources.size(); turn++) {
-      Collections.rotate(turned, 1);
-      for (var order : List.of(turned, turned.reversed())) {
-        if (!combined(sorted(order), union, how).equals(result)) {
-          throw new UnsupportedOperationException("which set comes first is not known");
-        }
-      }
-    }
   }
 
   private static Map<Bytes, Double> difference(List<Source> sources) {
@@ -460,36 +440,120 @@ final class SortedSets {
   }
 
   private static Map<Bytes, Double> combined(List<Source> sources, boolean union, String how) {
-    var result = new TreeMap<Bytes, Double>();
-    for (int i = 0; i < sources.size(); i++) {
-      var source = sources.get(i);
-      if (!union && i > 0) {
-        result.keySet().retainAll(source.scores.keySet());
-      }
+    var members = new TreeMap<Bytes, SortedMap<Integer, List<Double>>>();
+    for (var source : sources) {
       for (var one : source.scores.entrySet()) {
-        var old = result.get(one.getKey());
         double score = one.getValue() * source.weight;
-        if (old != null) {
-          result.put(one.getKey(), aggregated(how, old, union ? orZero(score) : score));
-        } else if (union || i == 0) {
-          result.put(one.getKey(), orZero(score));
-        }
+        members
+            .computeIfAbsent(one.getKey(), _ -> new TreeMap<>())
+            .computeIfAbsent(source.size(), _ -> new ArrayList<>())
+            .add(union ? orZero(score) : score);
       }
     }
+    var aggregate = new Aggregate(how);
+    var result = new TreeMap<Bytes, Double>();
+    members.forEach(
+        (member, scores) -> {
+          if (union || scores.values().stream().mapToInt(List::size).sum() == sources.size()) {
+            result.put(member, aggregate.of(List.copyOf(scores.values())));
+          }
+        });
     return result;
-  }
-
-  private static double aggregated(String how, double one, double other) {
-    return switch (how) {
-      case "MIN" -> other < one ? other : one;
-      case "MAX" -> other > one ? other : one;
-      default -> orZero(one + other);
-    };
   }
 
   /** Of what is no number, such as the sum of all and less than all, Redis makes nothing here. */
   private static double orZero(double score) {
     return Double.isNaN(score) ? 0 : score;
+  }
+
+  /**
+   * Makes one score of several. Those of sets of one size come in the order in which the store's
+   * own sorting leaves these, which nobody tells: where it matters, so many orders are tried.
+   */
+  private static final class Aggregate {
+    private static final int MOST_ORDERS = 1_000;
+    private static final int MOST_SCORES = 100;
+
+    /** Up to here whole numbers are exact. */
+    private static final double MOST_EXACT = 1L << 53;
+
+    private final String how;
+    private int orders;
+
+    Aggregate(String how) {
+      this.how = how;
+    }
+
+    /**
+     * The score that comes of these.
+     *
+     * @param groups in the order of the sizes of their sets
+     * @throws UnsupportedOperationException if it may be another in another order
+     */
+    double of(List<List<Double>> groups) {
+      boolean free = groups.stream().allMatch(group -> group.size() == 1) || isExact(groups);
+      return free ? inOrder(groups) : inEachOrder(groups);
+    }
+
+    /** Whether the order cannot matter: nothing is rounded, and no zero has a sign. */
+    private boolean isExact(List<List<Double>> groups) {
+      double sum = 0;
+      for (var group : groups) {
+        for (double score : group) {
+          sum += Math.abs(score);
+          if (score != Math.rint(score) || (score == 0 && 1 / score < 0)) {
+            return false;
+          }
+        }
+      }
+      return sum <= MOST_EXACT;
+    }
+
+    private double inOrder(List<List<Double>> groups) {
+      var scores = groups.stream().flatMap(List::stream).iterator();
+      double result = orZero(scores.next());
+      while (scores.hasNext()) {
+        result = joined(result, scores.next());
+      }
+      return result;
+    }
+
+    private double inEachOrder(List<List<Double>> groups) {
+      if (groups.stream().mapToInt(List::size).sum() > MOST_SCORES) {
+        throw new UnsupportedOperationException("not every order of so many sets is tried");
+      }
+      var results = new HashSet<Double>();
+      collect(null, groups, results);
+      return results.iterator().next();
+    }
+
+    private void collect(@Nullable Double before, List<List<Double>> groups, Set<Double> results) {
+      if (groups.isEmpty()) {
+        results.add(Objects.requireNonNull(before));
+        if (++orders > MOST_ORDERS || results.size() > 1) {
+          throw new UnsupportedOperationException("which set comes first is not known");
+        }
+        return;
+      }
+      var group = groups.getFirst();
+      for (var score : new LinkedHashSet<>(group)) {
+        var others = new ArrayList<>(group);
+        others.remove(score);
+        var rest = new ArrayList<>(groups.subList(1, groups.size()));
+        if (!others.isEmpty()) {
+          rest.addFirst(others);
+        }
+        collect(before == null ? orZero(score) : joined(before, score), rest, results);
+      }
+    }
+
+    private double joined(double one, double other) {
+      return switch (how) {
+        case "MIN" -> other < one ? other : one;
+        case "MAX" -> other > one ? other : one;
+        default -> orZero(one + other);
+      };
+    }
   }
 
   /** The scores of a sorted set, or of a set, whose members all have 1. */

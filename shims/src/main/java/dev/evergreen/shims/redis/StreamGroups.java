@@ -15,6 +15,7 @@ import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -162,11 +163,15 @@ final class StreamGroups {
       group(stream(call, key, "NOGROUP"), groupName);
     }
     long count = Streams.option(call, "COUNT", 0);
+    var serving = Streams.serving(call, holding(call, keys, groupName, count));
     var found = new ArrayList<Object>();
     for (int i = 0; i < keys.size(); i++) {
       var stream = stream(call, keys.get(i), "NOGROUP");
       var group = group(stream, groupName).copy();
       boolean fresh = call.option(ids + i).equals(">");
+      if (!serving.contains(keys.get(i))) {
+        continue;
+      }
       // Before Redis 7.2 who is given nothing new does not become a consumer.
       if (!fresh || !unread(stream, group, count).isEmpty()) {
         group.consumers.add(consumer);
@@ -182,8 +187,21 @@ final class StreamGroups {
         found.add(List.of(keys.get(i).name(), entries));
       }
     }
-    Streams.checkServed(call, found);
     return found.isEmpty() ? Resp.NIL : found;
+  }
+
+  /** The streams of which the reader would be told if it asked now. */
+  private static List<Cell> holding(Call call, List<Cell> keys, Bytes groupName, long count) {
+    int ids = call.words() - keys.size();
+    return IntStream.range(0, keys.size())
+        .filter(
+            i -> {
+              var stream = stream(call, keys.get(i), "NOGROUP");
+              return !call.option(ids + i).equals(">")
+                  || !unread(stream, group(stream, groupName), count).isEmpty();
+            })
+        .mapToObj(keys::get)
+        .toList();
   }
 
   private static List<Streams.Item> unread(Streams.Stream stream, Group group, long count) {

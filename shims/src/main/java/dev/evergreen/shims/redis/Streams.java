@@ -147,6 +147,7 @@ final class Streams {
     var items = new ArrayList<>(old.items);
     items.add(new Item(id, List.copyOf(call.from(at + 1))));
     put(call, new Stream(trim.kept(items), id, old.groups));
+    Filled.noteMore(call, call.key(1));
     return id.text();
   }
 
@@ -291,7 +292,8 @@ final class Streams {
     var keys = streams(call);
     int ids = call.words() - keys.size();
     long count = option(call, "COUNT", 0);
-    var found = new ArrayList<Object>();
+    var holding = new ArrayList<Cell>();
+    var found = new ArrayList<List<Object>>();
     for (int i = 0; i < keys.size(); i++) {
       var stream = there(call, keys.get(i));
       if (stream != null) {
@@ -302,11 +304,13 @@ final class Streams {
                 .map(Streams::shown)
                 .toList();
         if (!items.isEmpty()) {
+          holding.add(keys.get(i));
           found.add(List.of(keys.get(i).name(), items));
         }
       }
     }
-    checkServed(call, found);
+    var serving = serving(call, holding).stream().map(Cell::name).toList();
+    found.removeIf(stream -> !serving.contains(name(stream)));
     return found.isEmpty() ? Resp.NIL : found;
   }
 
@@ -335,19 +339,20 @@ final class Streams {
   }
 
   /**
-   * Who has waited was told of the stream that was first to have something, and of no other: which
-   * of several that was, these do not tell.
-   *
-   * @param found the streams that have something, each with its name first
+   * Of the streams that have something new those of which the reader is told: all of them, or, if
+   * it has waited, the one that was first to have something.
    */
-  static void checkServed(Call call, List<?> found) {
+  static List<Cell> serving(Call call, List<Cell> holding) {
     var told = told(call);
-    if (mayHaveWaited(call)
-        && found.size() > 1
-        && told.size() == 1
-        && found.stream().anyMatch(stream -> name(stream).equals(name(told.getFirst())))) {
-      throw new UnsupportedOperationException("who came first is not known");
+    if (!mayHaveWaited(call) || holding.size() < 2 || told.size() != 1) {
+      return holding;
     }
+    return holding.stream()
+        .filter(key -> key.name().equals(name(told.getFirst())))
+        .findFirst()
+        .flatMap(key -> Filled.served(call, holding, key))
+        .map(List::of)
+        .orElse(holding);
   }
 
   private static boolean mayHaveWaited(Call call) {

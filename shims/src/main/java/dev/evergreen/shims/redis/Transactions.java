@@ -114,7 +114,8 @@ final class Transactions {
   /** Stands for what is not known. */
   private static final Object UNKNOWN = new Object();
 
-  private static @Nullable Object known(State state, Cell cell) {
+  /** What is in a cell, or something that nothing else is if that is not known. */
+  static @Nullable Object known(State state, Cell cell) {
     try {
       return state.get(cell);
     } catch (RuntimeException unknown) {

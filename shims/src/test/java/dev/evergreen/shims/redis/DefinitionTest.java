@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -275,6 +276,8 @@ class DefinitionTest {
           ZADD a 5 m; ZADD b inf m 1 n; ZINTERSTORE d 2 a b WEIGHTS 1 0         | ZSCORE d m
           ZADD a 5 m; ZADD b inf m 1 n                                          | ZINTER 2 a b WEIGHTS 1 0 AGGREGATE MIN WITHSCORES
           ZADD a 5 m; ZADD b inf m 1 n                                          | ZUNION 2 a b WEIGHTS 1 0 AGGREGATE MAX WITHSCORES
+          ZADD a 2 m; ZADD b 3 m; ZADD c 4 m; ZADD e 5 m                        | ZUNION 4 a b c e WITHSCORES
+          ZADD a 2 m; ZADD b 3 m; ZADD c 4 m; ZADD e 5 m; ZADD e 6 n            | ZINTER 4 a b c e AGGREGATE MIN WITHSCORES
           ZADD a 2 m; ZADD b 3 m; ZADD c 4 m; DEL c                             | ZUNION 3 a b c WEIGHTS 1 2 3 WITHSCORES
           ZADD x 0e1 a 1e-300 b                                                 | ZRANGE x 0 -1 WITHSCORES
           SET x a; SETRANGE x 2147483646 b                                      | GET x
@@ -995,6 +998,42 @@ class DefinitionTest {
           why.ask(operation(2, 2, 12, "PTTL k", ":" + left + "\r\n"), Why.Wish.ONE).certainty(),
           "" + left);
     }
+  }
+
+  /** Sets of one size come in the order of the store's own sorting, which nobody tells. */
+  @ParameterizedTest
+  @ValueSource(strings = {"0", "inf", "-inf"})
+  void aSumThatDependsOnTheOrderOfSetsMayBeAnyOfThem(String score) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    int row = 0;
+    for (var one : List.of("inf", "-inf", "inf", "-inf")) {
+      trace.add(operation(++row, row, row, "ZADD s%d %s m".formatted(row, one), ":1\r\n"));
+    }
+    trace.add(operation(5, 5, 5, "ZUNIONSTORE d 4 s1 s2 s3 s4", ":1\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var told = why.ask(operation(6, 6, 6, "ZSCORE d m", bulk(score)), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, told.certainty(), told::toString);
+    assertEquals(List.of(1L, 2L, 3L, 4L, 5L), told.witnesses().getFirst().rows());
+    assertNull(why.ask(now(9, "ZSCORE d m"), Why.Wish.ONE).reply());
+  }
+
+  /** Whole numbers are added exactly in any order; of others no more are tried than a bound. */
+  @ParameterizedTest
+  @CsvSource({"1, 10, 55", "0.5, 4, 5", "0.5, 10, -", "0.1, 4, -"})
+  void aSumThatDependsOnNoOrderIsKnown(double score, int sets, String sum) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    var store = new StringBuilder("ZUNIONSTORE d " + sets);
+    for (int i = 1; i <= sets; i++) {
+      trace.add(operation(i, i, i, "ZADD s" + i + " " + score * i + " m", ":1\r\n"));
+      store.append(" s" + i);
+    }
+    trace.add(operation(sets + 1, 50, 50, store.toString(), ":1\r\n"));
+    var reply = new Why(SPECIFICATION, trace).ask(now(90, "ZSCORE d m"), Why.Wish.ONE).reply();
+    assertEquals(sum, reply == null ? "-" : ((Bytes) reply).text());
+  }
+
+  private static String bulk(String text) {
+    return "$" + text.length() + "\r\n" + text + "\r\n";
   }
 
   private static Instant at(long milliseconds) {

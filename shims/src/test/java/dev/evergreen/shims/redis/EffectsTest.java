@@ -10,9 +10,6 @@ import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
 import dev.evergreen.provenance.Operation;
-import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
@@ -20,7 +17,6 @@ import dev.evergreen.provenance.Witness;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -61,9 +57,7 @@ class EffectsTest {
   private List<Operation> recorded(boolean outside, Doing doing, String... options)
       throws IOException, InterruptedException {
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withDurability(Durability.NONE);
-    try (var recording =
-            Recording.open(
-                directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
+    try (var recording = new Recorded(directory).record(settings);
         var shimmed =
             Shimmed.start(
                 with -> with.withSpool(recording.spool()).withMonitor(true).withOutside(outside),
@@ -72,20 +66,13 @@ class EffectsTest {
       doing.with(shimmed, client);
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
     }
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+    try (var trace = new Recorded(directory).trace()) {
       return trace.from(1, 10_000);
     }
   }
 
-  private Answer ask(String question) throws IOException {
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      var last = trace.from(1, 10_000).getLast();
-      var now = Instant.now();
-      var asked =
-          new Operation(
-              Long.MAX_VALUE, last.epoch(), -1, -1, "0", now, now, Oracle.words(question), null);
-      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
-    }
+  private Answer ask(String question) {
+    return new Recorded(directory).ask("0", question);
   }
 
   /** The answer is certain because of these, each told by its last words. */

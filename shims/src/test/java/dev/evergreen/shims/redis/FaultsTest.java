@@ -5,21 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
-import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -107,38 +102,15 @@ class FaultsTest {
   }
 
   private Recording load() throws IOException {
-    var recording =
-        Recording.open(
-            directory,
-            "",
-            SpoolSettings.DEFAULT.withSegmentBytes(4 << 20),
-            Redactor.open(directory, List.of()),
-            Retention.ALL);
+    var recording = new Recorded(directory).record(SpoolSettings.DEFAULT.withSegmentBytes(4 << 20));
     assertTrue(recording.awaitLoaded(Duration.ofSeconds(60)), "not loaded");
     return recording;
-  }
-
-  private static Answer ask(StoredTrace trace, String... words) {
-    var last = trace.from(1, 100_000).getLast();
-    var now = Instant.now();
-    var asked =
-        new Operation(
-            Long.MAX_VALUE,
-            last.epoch(),
-            -1,
-            -1,
-            "0",
-            now,
-            now,
-            List.of(words).stream().map(Bytes::of).toList(),
-            null);
-    return new Why(SPECIFICATION, trace).ask(asked, Why.Wish.ONE);
   }
 
   /** What is answered as certain is so, if it is asked for without a shim. */
   private static void checkCertain(StoredTrace trace, RedisServer redis, List<Writer> writers) {
     for (var writer : writers) {
-      var answer = ask(trace, "GET", writer.key);
+      var answer = Recorded.ask(trace, "0", "GET " + writer.key);
       var there = Resp.read(Bytes.of(redis.ask("GET", writer.key)));
       if (answer.certainty() == Certainty.CERTAIN) {
         assertEquals(there, answer.reply(), writer.key);
@@ -268,7 +240,7 @@ class FaultsTest {
         }
       }
       assertEquals(Certainty.CERTAIN, all.get("2"));
-      assertNotEquals(Certainty.CERTAIN, ask(trace, "GET", "only").certainty());
+      assertNotEquals(Certainty.CERTAIN, Recorded.ask(trace, "0", "GET only").certainty());
       assertNotEquals(Certainty.CERTAIN, all.get("the master's"));
     }
   }

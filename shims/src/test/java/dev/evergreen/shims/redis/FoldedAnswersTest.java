@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
@@ -48,12 +47,8 @@ final class FoldedAnswersTest {
   @TempDir private Path directory;
 
   private Recording record(Retention retention) throws IOException {
-    return Recording.open(
-        directory,
-        "",
-        SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withBytes(16 << 20),
-        Redactor.open(directory, List.of()),
-        retention);
+    return new Recorded(directory)
+        .record(SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withBytes(16 << 20), retention);
   }
 
   @Test

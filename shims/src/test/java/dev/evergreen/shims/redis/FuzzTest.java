@@ -6,9 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Durability;
-import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import java.io.ByteArrayOutputStream;
@@ -93,9 +90,7 @@ class FuzzTest {
     System.out.println("-Devergreen.seed=" + SEED);
     var corpus = corpus("hostile-requests.txt");
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(4 << 20).withDurability(Durability.NONE);
-    try (var recording =
-            Recording.open(
-                directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
+    try (var recording = new Recorded(directory).record(settings);
         var shimmed = Shimmed.start(with -> with.withSpool(recording.spool()))) {
       var open = new ArrayList<Talk>();
       try (var other = shimmed.client()) {

@@ -9,9 +9,6 @@ import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Overflow;
-import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
@@ -143,8 +140,7 @@ class HostileProgramsTest {
                   : SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withBytes(16 << 20))
               .withDurability(Durability.NONE)
               .withOverflow(drops ? Overflow.DROP : Overflow.SLOW);
-      try (var recording =
-              Recording.open(trace, "", settings, Redactor.open(trace, List.of()), Retention.ALL);
+      try (var recording = new Recorded(trace).record(settings);
           var shim =
               RedisShim.start(
                   Shimmed.settings("127.0.0.1:" + redis.port)

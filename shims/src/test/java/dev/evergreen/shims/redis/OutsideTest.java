@@ -9,17 +9,11 @@ import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
-import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
-import dev.evergreen.provenance.StoredTrace;
-import dev.evergreen.provenance.Why;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -47,9 +41,7 @@ class OutsideTest {
 
   private void recorded(Doing doing, String... options) throws IOException {
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withDurability(Durability.NONE);
-    try (var made =
-            Recording.open(
-                directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
+    try (var made = new Recorded(directory).record(settings);
         var shimmed =
             Shimmed.start(with -> with.withSpool(made.spool()).withOutside(true), options);
         var client = shimmed.client()) {
@@ -63,22 +55,7 @@ class OutsideTest {
 
   private Answer ask(Recording recording, String database, String question) {
     assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      var now = Instant.now();
-      var last = trace.from(1, 10_000).getLast();
-      var asked =
-          new Operation(
-              Long.MAX_VALUE,
-              last.epoch(),
-              -1,
-              -1,
-              database,
-              now,
-              now,
-              Oracle.words(question),
-              null);
-      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
-    }
+    return new Recorded(directory).ask(database, question);
   }
 
   private void awaitOutside(Recording recording, String question) {

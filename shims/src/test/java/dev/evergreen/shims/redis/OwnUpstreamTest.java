@@ -6,9 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Cell;
-import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.shims.Tape;
@@ -20,7 +17,6 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -46,13 +42,7 @@ class OwnUpstreamTest {
   }
 
   private void doing(Doing doing) throws Exception {
-    try (var recording =
-            Recording.open(
-                directory,
-                "",
-                SpoolSettings.DEFAULT,
-                Redactor.open(directory, List.of()),
-                Retention.ALL);
+    try (var recording = new Recorded(directory).record(SpoolSettings.DEFAULT);
         var shimmed = Shimmed.start();
         var client = shimmed.client();
         var server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {

@@ -22,7 +22,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -61,9 +60,7 @@ class RecordedTest {
             .withSegmentBytes(1 << 20)
             .withBytes(16 << 20)
             .withDurability(durability);
-    try (var recording =
-            Recording.open(
-                directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
+    try (var recording = there().record(settings);
         var shimmed =
             Shimmed.start(
                 with -> with.withSpool(recording.spool()).withRedactor(recording.redactor()),
@@ -71,9 +68,13 @@ class RecordedTest {
       doing.with(shimmed);
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
     }
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+    try (var trace = there().trace()) {
       return trace.from(1, 10_000);
     }
+  }
+
+  private Recorded there() {
+    return new Recorded(directory);
   }
 
   private static String told(Operation operation) {
@@ -417,14 +418,110 @@ class RecordedTest {
     assertEquals(Answer.Certainty.GAP, ask("GET a", "1").certainty());
   }
 
-  /** Also where nobody hears that it was only queued. */
+  /** Redis may have refused the MULTI: then all that comes behind it is done at once. */
   @Test
-  void whatIsQueuedWithoutRepliesHasNoEffectIfItIsDiscarded()
-      throws IOException, InterruptedException {
+  void nobodyKnowsWhetherAnythingIsQueuedWithoutReplies() throws IOException, InterruptedException {
     recordedWithoutReplies("SET k 0", "MULTI", "SET k 1", "DISCARD");
+    assertEquals(Answer.Certainty.ONE_OF, ask("GET k").certainty());
+  }
+
+  @Test
+  void nothingIsQueuedByAMultiOfManyWords() throws IOException, InterruptedException {
+    recordedWithoutReplies("SET k 0", "MULTI now", "SET k 1", "DISCARD");
     var answer = ask("GET k");
     assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
-    assertEquals(Bytes.of("0"), answer.reply());
+    assertEquals(Bytes.of("1"), answer.reply());
+  }
+
+  /** Whether it was refused tells what is said to what comes behind it. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          +multi | SET k 1 +QUEUED; DISCARD +OK; GET k $1              | 0
+          +multi | SET k 1 +QUEUED; EXEC *1; GET k $1                  | 1
+          +multi | MULTI -ERR; SET k 1 +QUEUED; EXEC *1; GET k $1      | 1
+          +multi | NONE -ERR; SET k 1 +QUEUED; EXEC -EXECABORT; GET k $1 | 0
+          +multi | DISCARD +OK; SET k 1 +OK; GET k $1                  | 1
+          +multi | CLIENT SETNAME n +QUEUED; EXEC *1; CLIENT GETNAME $1 | 0
+          -multi | SET k 1 +OK; DISCARD -ERR; GET k $1                 | 1
+          -multi | SET k 1 +OK; EXEC -ERR; SET k 2 +OK; GET k $1       | 2
+          -multi | NONE -ERR; SET k 1 +OK; EXEC -ERR; GET k $1         | 1
+          -multi | DISCARD -ERR; SET k 1 +OK; GET k $1                 | 1
+          -multi | MULTI -NOPERM; SET k 1 +OK; GET k $1                | 1
+          -multi | CLIENT SETNAME n +OK; SET k 1 +OK; CLIENT GETNAME $1 | 1
+          """)
+  void whatBecameOfAMultiThatWasNotRepliedToIsSaidLater(String may, String said, String value)
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              shimmed.redis.ask("ACL", "SETUSER", "bob", "on", "nopass", "~*", "+@all", may);
+              try (var client = shimmed.client()) {
+                client.ask("SET", "k", "0");
+                assertEquals("+OK\r\n", client.ask("AUTH", "bob", "any"));
+                client.send("CLIENT", "REPLY", "SKIP");
+                client.send("MULTI");
+                for (var command : said.split("; ", -1)) {
+                  int reply = command.lastIndexOf(' ');
+                  var told = client.ask(command.substring(0, reply).split(" ", -1));
+                  assertTrue(told.startsWith(command.substring(reply + 1)), command + ": " + told);
+                }
+              }
+            });
+    var answer = ask("GET k");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(Bytes.of(value), answer.reply());
+    var last = operations.getLast();
+    assertFalse(last.outcomeUnknown(), () -> told(last));
+  }
+
+  /** Nobody has heard that Redis has refused the transaction in which it was to be queued. */
+  @Test
+  void whatSilencesRedisBehindARefusedMultiIsTakenForNothingElse()
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              shimmed.redis.ask("ACL", "SETUSER", "bob", "on", "nopass", "~*", "+@all", "-multi");
+              try (var client = shimmed.client()) {
+                assertEquals("+OK\r\n", client.ask("AUTH", "bob", "any"));
+                client.send("CLIENT", "REPLY", "SKIP");
+                client.send("MULTI");
+                client.send("CLIENT", "REPLY", "SKIP");
+                client.send("ECHO", "one");
+                assertEquals("$3\r\ntwo\r\n", client.ask("ECHO", "two"));
+              }
+            });
+    var all = told(operations);
+    assertTrue(
+        all.containsAll(List.of("0|CLIENT REPLY SKIP|?", "0|ECHO one|?", "0|ECHO two|?")),
+        all::toString);
+  }
+
+  /** What waits for its EXEC is no part of several replies. */
+  @Test
+  void aQueuedSubscriptionIsRepliedToOnce() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("MULTI");
+                assertEquals("+QUEUED\r\n", client.ask("SUBSCRIBE", "a", "b"));
+                client.ask("DISCARD");
+                client.ask("SUBSCRIBE", "c", "d");
+                client.reply();
+              }
+            });
+    var all = told(operations);
+    assertTrue(all.contains("0|SUBSCRIBE a b|+QUEUED~"), all::toString);
+    assertTrue(
+        all.contains("0|SUBSCRIBE c d|*3~$9~subscribe~$1~c~:1~*3~$9~subscribe~$1~d~:2~"),
+        all::toString);
   }
 
   @Test
@@ -502,27 +599,12 @@ class RecordedTest {
     assertNotEquals(Answer.Certainty.CERTAIN, ask("GET d").certainty());
   }
 
-  private Answer ask(String question) throws IOException {
+  private Answer ask(String question) {
     return ask(question, "0");
   }
 
-  private Answer ask(String question, String database) throws IOException {
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      var words = Oracle.words(question);
-      var last = trace.from(1, 10_000).getLast();
-      var asked =
-          new Operation(
-              Long.MAX_VALUE,
-              last.epoch(),
-              last.lane() + 1,
-              0,
-              database,
-              Instant.now(),
-              Instant.now(),
-              words,
-              null);
-      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
-    }
+  private Answer ask(String question, String database) {
+    return there().ask(database, question);
   }
 
   private static List<String> causes(Answer answer) {
@@ -552,11 +634,9 @@ class RecordedTest {
                 assertEquals("*-1\r\n", client.ask("EXEC"));
               }
             });
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      var answer = new Why(new RedisSpecification(), trace).ask(operations.getLast(), Why.Wish.ONE);
-      assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
-      assertEquals(List.of("WATCH a", "SET a 2"), causes(answer));
-    }
+    var answer = why(operations.getLast());
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+    assertEquals(List.of("WATCH a", "SET a 2"), causes(answer));
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
   }
 
@@ -601,10 +681,8 @@ class RecordedTest {
     return why(operations.getLast());
   }
 
-  private Answer why(Operation question) throws IOException {
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      return new Why(new RedisSpecification(), trace).ask(question, Why.Wish.ONE);
-    }
+  private Answer why(Operation question) {
+    return there().why(question);
   }
 
   /** The record does not tell what kept each of these from being carried out. */
@@ -1082,23 +1160,38 @@ class RecordedTest {
     assertEquals(Answer.Certainty.CERTAIN, ask("GET c").certainty());
   }
 
+  /** What is done before; what waits; what another client writes then; what is asked in the end. */
+  private static final String WAITING =
+      """
+      PING | BLPOP a b 0                    | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+      PING | BRPOP a b 0                    | RPUSH b 1 2; RPUSH a 1           | LRANGE a 0 -1; LRANGE b 0 -1
+      PING | BLMPOP 0 2 a b LEFT            | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
+      PING | BZPOPMIN a b 0                 | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+      PING | BZMPOP 0 2 a b MAX             | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
+      PING | XREAD BLOCK 0 STREAMS a b 0 0  | XADD b 1-1 f v; XADD a 1-1 f v   | XLEN a; XLEN b
+      XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b 1-0 0 | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
+      XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b $ $ | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
+      XGROUP CREATE a g $ MKSTREAM; XGROUP CREATE b g $ MKSTREAM | XREADGROUP GROUP g c BLOCK 0 STREAMS a b > > | XADD b 1-1 f v; XADD a 1-1 f v | XPENDING a g; XPENDING b g
+      """;
+
   /** What waits is served from the key that gets something first, wherever that stands. */
   @ParameterizedTest
-  @CsvSource(
-      delimiter = '|',
-      textBlock =
-          """
-          PING | BLPOP a b 0                    | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
-          PING | BRPOP a b 0                    | RPUSH b 1 2; RPUSH a 1           | LRANGE a 0 -1; LRANGE b 0 -1
-          PING | BLMPOP 0 2 a b LEFT            | RPUSH b 1; RPUSH a 1             | LRANGE a 0 -1; LRANGE b 0 -1
-          PING | BZPOPMIN a b 0                 | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
-          PING | BZMPOP 0 2 a b MAX             | ZADD b 1 m; ZADD a 1 m           | ZRANGE a 0 -1; ZRANGE b 0 -1
-          PING | XREAD BLOCK 0 STREAMS a b 0 0  | XADD b 1-1 f v; XADD a 1-1 f v   | XLEN a; XLEN b
-          XADD a 1-0 f v | XREAD BLOCK 0 STREAMS a b $ $ | XADD b 1-1 f v; XADD a 1-1 f v | XLEN a; XLEN b
-          XGROUP CREATE a g $ MKSTREAM; XGROUP CREATE b g $ MKSTREAM | XREADGROUP GROUP g c BLOCK 0 STREAMS a b > > | XADD b 1-1 f v; XADD a 1-1 f v | XPENDING a g; XPENDING b g
-          """)
-  void whatWaitsIsServedFromTheKeyThatGetsSomethingFirst(
+  @CsvSource(delimiter = '|', textBlock = WAITING)
+  void whatWaitsIsServedFromTheKeyThatATransactionFillsFirst(
       String before, String waits, String writes, String questions)
+      throws IOException, InterruptedException {
+    served(before, waits, "MULTI; " + writes + "; EXEC", questions, "EXEC");
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', textBlock = WAITING)
+  void whatWaitsIsServedByTheFirstOfTwoWritesThatAreSentAtOnce(
+      String before, String waits, String writes, String questions)
+      throws IOException, InterruptedException {
+    served(before, waits, writes, questions, writes.split("; ", -1)[0]);
+  }
+
+  private void served(String before, String waits, String writes, String questions, String by)
       throws IOException, InterruptedException {
     var operations =
         recorded(
@@ -1111,7 +1204,7 @@ class RecordedTest {
                 while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
                   Thread.onSpinWait();
                 }
-                askAll(other, "MULTI; " + writes + "; EXEC");
+                askAtOnce(other, writes);
                 var reply = waiting.reply();
                 assertTrue(reply.contains("$1\r\nb\r\n"), reply);
                 askAll(other, questions);
@@ -1121,9 +1214,25 @@ class RecordedTest {
       if ((waits + "; " + questions).contains(operation.text())) {
         var answer = why(operation);
         assertNotEquals(Answer.Certainty.OUTSIDE, answer.certainty(), answer::toString);
-        boolean waited = operation.text().equals(waits);
-        assertTrue(waited || !answer.witnesses().getFirst().rows().isEmpty(), answer::toString);
+        assertFalse(answer.witnesses().getFirst().rows().isEmpty(), answer::toString);
+        if (operation.text().equals(waits)) {
+          assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+          assertTrue(causes(answer).contains(by), answer::toString);
+        }
       }
+    }
+  }
+
+  private static void askAtOnce(Talk client, String commands) throws IOException {
+    var all = commands.split("; ", -1);
+    var bytes = new byte[0];
+    for (var command : all) {
+      bytes = Inline.join(bytes, Identity.request(command.split(" ", -1)));
+    }
+    client.send(bytes);
+    for (var command : all) {
+      var reply = client.reply();
+      assertFalse(reply.startsWith("-"), () -> command + ": " + reply);
     }
   }
 

@@ -7,12 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
-import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
-import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
-import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -45,12 +41,7 @@ class ServerWatchTest {
   }
 
   private Recording record() throws IOException {
-    return Recording.open(
-        directory,
-        "",
-        SpoolSettings.DEFAULT.withSegmentBytes(1 << 20),
-        Redactor.open(directory, List.of()),
-        Retention.ALL);
+    return new Recorded(directory).record(SpoolSettings.DEFAULT.withSegmentBytes(1 << 20));
   }
 
   /** How certain it is after a start at such a store that a key is not there. */
@@ -63,14 +54,7 @@ class ServerWatchTest {
         var client = Talk.to(Shimmed.port(shim))) {
       client.ask("PING");
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
-      try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-        long epoch = trace.from(1, 1).getFirst().epoch();
-        var now = Instant.now();
-        var asked =
-            new Operation(
-                Long.MAX_VALUE, epoch, -1, -1, "0", now, now, Oracle.words("GET a"), null);
-        return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE).certainty();
-      }
+      return new Recorded(directory).ask("0", "GET a").certainty();
     }
   }
 
@@ -167,7 +151,7 @@ class ServerWatchTest {
   }
 
   private Answer ask(String question, @Nullable Instant at) {
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+    try (var trace = new Recorded(directory).trace()) {
       long epoch = trace.epoch(Long.MAX_VALUE);
       var asked = trace.question(Long.MAX_VALUE, epoch, "0", Oracle.words(question), at);
       return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
@@ -221,7 +205,7 @@ class ServerWatchTest {
             RedisShim.start(
                 Shimmed.settings("127.0.0.1:" + store.port()).withSpool(recording.spool()));
         var client = Talk.to(Shimmed.port(shim));
-        var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+        var trace = new Recorded(directory).trace()) {
       client.ask("SET", "k", "v", "PX", "600000");
       assertTrue(asked.await(30, TimeUnit.SECONDS), "nobody looks at the clock");
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));

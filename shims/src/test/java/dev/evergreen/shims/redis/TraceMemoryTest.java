@@ -8,11 +8,11 @@ import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Client;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
-import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -34,9 +34,7 @@ class TraceMemoryTest {
   @Test
   void whatIsBesideWritesOfManyKeysIsHeldOnceAndNotForEachKey() throws Exception {
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withBytes(64 << 20);
-    try (var recording =
-        Recording.open(
-            directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL)) {
+    try (var recording = new Recorded(directory).record(settings)) {
       long last = record(recording);
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(60)));
       try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
@@ -60,13 +58,7 @@ class TraceMemoryTest {
   void ofManyKeysNoValueIsHeldBeforeItsTurn() throws Exception {
     int keys = 60;
     var value = "v".repeat(1 << 20);
-    try (var recording =
-        Recording.open(
-            directory,
-            "",
-            SpoolSettings.DEFAULT,
-            Redactor.open(directory, List.of()),
-            Retention.ALL)) {
+    try (var recording = record(Retention.ALL)) {
       var spool = recording.spool();
       long epoch = spool.epoch("redis", "here", "content: empty");
       long lane = spool.lane(epoch, "one");
@@ -93,6 +85,70 @@ class TraceMemoryTest {
                   return after - before;
                 });
         assertTrue(held < 16 << 20, () -> (held >> 10) + " KiB are held");
+      }
+    }
+  }
+
+  /** What it holds of cells must not be more than a part of the memory that there is. */
+  @Test
+  void aProcessWithLittleMemoryFoldsManyCells() throws Exception {
+    int hashes = 45_000;
+    try (var recording = record(Retention.ALL)) {
+      var spool = recording.spool();
+      long epoch = spool.epoch("redis", "here", "content: empty");
+      long lane = spool.lane(epoch, "one");
+      long client = spool.connect(epoch, new Client("", "", "", ""));
+      for (int i = 0; i < hashes; i++) {
+        var request = Identity.request("HSET", "hash" + i, "field", "value");
+        long row = spool.request(client, lane, 0, ByteBuffer.wrap(request));
+        spool.reply(row, ByteBuffer.wrap(Inline.ascii(":1\r\n")));
+      }
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(60)));
+    }
+    var folds =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Xmx32m",
+                "-XX:+UseSerialGC",
+                "-XX:+ExitOnOutOfMemoryError",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Folds.class.getName(),
+                directory.toString())
+            .redirectErrorStream(true)
+            .start();
+    try (var said = folds.inputReader()) {
+      var all = said.lines().toList();
+      assertTrue(all.contains("folded"), all::toString);
+    } finally {
+      folds.destroyForcibly();
+    }
+  }
+
+  private Recording record(Retention retention) throws IOException {
+    return record(directory, retention);
+  }
+
+  private static Recording record(Path directory, Retention retention) throws IOException {
+    return new Recorded(directory).record(SpoolSettings.DEFAULT, retention);
+  }
+
+  /** The process: says when all that there was is folded. */
+  static final class Folds {
+    private Folds() {}
+
+    public static void main(String[] arguments) throws Exception {
+      var directory = Path.of(arguments[0]);
+      var retention = new Retention(Duration.ZERO, Long.MAX_VALUE);
+      try (var recording = record(directory, retention);
+          var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+        long last = trace.last(1).getFirst().row();
+        while (trace.folded() <= last) {
+          assertTrue(recording.loading().failure().isEmpty());
+          Thread.sleep(100);
+        }
+        System.out.println("folded");
       }
     }
   }

@@ -204,7 +204,7 @@ class TransparencyTest {
 
   /** By whatever clients come, and however Redis is reached. */
   @ParameterizedTest
-  @CsvSource({"unix, unix", "tls, tcp", "tcp, tls", "tls, unix"})
+  @CsvSource({"unix, unix", "tls, tcp", "tcp, tls", "tcp, mutual tls", "tls, unix"})
   void transportsMakeNoDifference(String listen, String upstream, @TempDir Path directory)
       throws IOException, GeneralSecurityException, InterruptedException {
     var files = Certificates.make(directory);
@@ -214,7 +214,7 @@ class TransparencyTest {
             "--tls-port", "" + tlsPort,
             "--tls-cert-file", files.certificates().toString(),
             "--tls-key-file", files.key().toString(),
-            "--tls-auth-clients", "no",
+            "--tls-auth-clients", upstream.equals("mutual tls") ? "yes" : "no",
             "--tls-ca-cert-file", String.valueOf(files.authority()))) {
       var settings =
           RedisShimSettings.of(
@@ -227,16 +227,18 @@ class TransparencyTest {
                   Address.of(
                       switch (upstream) {
                         case "unix" -> "unix:" + redis.socket;
-                        case "tls" -> "tls:127.0.0.1:" + tlsPort;
+                        case "tls", "mutual tls" -> "tls:127.0.0.1:" + tlsPort;
                         default -> "127.0.0.1:" + redis.port;
                       }))
               .withProcessors(2)
               .withServerTls(
                   listen.equals("tls") ? new ServerTls(ServerTls.Settings.of(files)) : null)
               .withClientTls(
-                  upstream.equals("tls")
-                      ? ClientTls.trusting(Objects.requireNonNull(files.authority()))
-                      : null);
+                  switch (upstream) {
+                    case "tls" -> ClientTls.trusting(Objects.requireNonNull(files.authority()));
+                    case "mutual tls" -> ClientTls.of(files);
+                    default -> null;
+                  });
       try (var shim = RedisShim.start(settings)) {
         Dial dial =
             () ->

@@ -1,0 +1,62 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Answer;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.SpoolSettings;
+import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.Why;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+
+/** A directory in which a test records, and what it can be asked. */
+record Recorded(Path directory) {
+  private static final Duration LONG = Duration.ofSeconds(20);
+
+  /** Records there, and keeps all. */
+  Recording record(SpoolSettings settings) throws IOException {
+    return record(settings, Retention.ALL);
+  }
+
+  Recording record(SpoolSettings settings, Retention retention) throws IOException {
+    return Recording.open(directory, "", settings, Redactor.open(directory, List.of()), retention);
+  }
+
+  StoredTrace trace() {
+    return StoredTrace.open(directory.toString(), LONG);
+  }
+
+  /** Why Redis would answer so now. */
+  Answer ask(String database, String question) {
+    try (var trace = trace()) {
+      return ask(trace, database, question);
+    }
+  }
+
+  static Answer ask(StoredTrace trace, String database, String question) {
+    var asked =
+        new Operation(
+            Long.MAX_VALUE,
+            trace.epoch(Long.MAX_VALUE),
+            0,
+            0,
+            database,
+            Instant.now(),
+            null,
+            Oracle.words(question),
+            null);
+    return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
+  }
+
+  /** Why an operation that is on record was answered so. */
+  Answer why(Operation question) {
+    try (var trace = trace()) {
+      return new Why(new RedisSpecification(), trace).ask(question, Why.Wish.ONE);
+    }
+  }
+}
