@@ -25,9 +25,7 @@ final class ConfiguredNodeTest {
 
   private EmbeddedNode.Builder configured(String text) throws IOException {
     var file = Files.writeString(folder.resolve("node.properties"), text);
-    return EmbeddedNode.builder()
-        .grain(Echo.class, context -> word -> word)
-        .configuredBy(file);
+    return EmbeddedNode.builder().grain(Echo.class, context -> word -> word).configuredBy(file);
   }
 
   @Test
@@ -41,8 +39,7 @@ final class ConfiguredNodeTest {
 
   @Test
   void whatIsCalledLaterCounts() throws IOException {
-    try (var node =
-        configured("max-value-bytes = 1KiB").settings(NodeSettings.DEFAULT).start()) {
+    try (var node = configured("max-value-bytes = 1KiB").settings(NodeSettings.DEFAULT).start()) {
       var word = "x".repeat(2_000);
       assertEquals(word, node.grains().get(Echo.class, "a").say(word));
     }

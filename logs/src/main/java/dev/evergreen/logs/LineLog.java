@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes a line for each of what is told to it, such as requests, by a thread of its own: a slow
- * disk holds up nobody. What does not fit into its queue, or comes behind the end, is dropped and counted, as is what cannot
- * be written. After a failure, such as a full disk, it goes on; that it fails is told once until it
- * can write again. Each line begins at a line's beginning.
+ * disk holds up nobody. What does not fit into its queue, or comes behind the end, is dropped and
+ * counted, as is what cannot be written. After a failure, such as a full disk, it goes on; that it
+ * fails is told once until it can write again. Each line begins at a line's beginning.
  *
  * @param <T> what a line is of
  */

@@ -293,10 +293,7 @@ final class ProxyOptions {
             .withStorage(storage())
             .withRules(
                 new CacheRules(
-                    targets,
-                    rules.heuristicShare(),
-                    rules.heuristicMost(),
-                    staleIfError))
+                    targets, rules.heuristicShare(), rules.heuristicMost(), staleIfError))
             .withTagFields(tagFields)
             .withName(name)
             .withKeptHost(host.equals("client"))

@@ -176,7 +176,8 @@ public final class Settings {
       for (int i = 0; i < parts.length; i++) {
         var key = key(components[i], before);
         var value = values.get(key);
-        parts[i] = value == null ? components[i].getAccessor().invoke(from) : read(components[i], key);
+        parts[i] =
+            value == null ? components[i].getAccessor().invoke(from) : read(components[i], key);
         if (value != null) {
           given.add(key);
         }

@@ -229,8 +229,7 @@ final class SettingsTest {
   @Test
   void whatARecordRefusesIsNamedByItsKeys() throws IOException {
     assertRefused(
-        "from in " + file + " makes no sense: it closes before it opens",
-        changing("from = 20h"));
+        "from in " + file + " makes no sense: it closes before it opens", changing("from = 20h"));
     assertRefused(
         "from in " + file + " with to makes no sense: it closes before it opens",
         changing("from = 20h\nto = 19h"));

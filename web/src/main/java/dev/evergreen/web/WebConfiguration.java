@@ -45,8 +45,7 @@ final class WebConfiguration {
     takers.put(
         BEHIND + "proxy-protocol", value -> server.behind(Proxies.proxyProtocol(list(value))));
     takers.put("compressed", value -> server.compressed(Settings.yes(value)));
-    takers.put(
-        "access-log", value -> server.accessLog(value.equals("-") ? null : Path.of(value)));
+    takers.put("access-log", value -> server.accessLog(value.equals("-") ? null : Path.of(value)));
     takers.put("peers", value -> server.peers(list(value)));
     // Limits are taken together, afterwards.
     Settings.keysOf(WebSettings.class, "").forEach(key -> takers.put(key, _ -> {}));

@@ -456,7 +456,8 @@ public final class WebServer implements AutoCloseable {
             ? new LineLog<>("evergreen-web-log", accessLog, AnsweredRequest::line)
             : null;
       } catch (IOException e) {
-        throw new UncheckedIOException("The access log " + accessLog + " cannot be opened: " + e, e);
+        throw new UncheckedIOException(
+            "The access log " + accessLog + " cannot be opened: " + e, e);
       }
     }
 
