@@ -3,6 +3,8 @@ package dev.evergreen.core;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.settings.Settings;
+import java.nio.file.Path;
 import java.util.function.Function;
 
 /**
@@ -60,6 +62,35 @@ public final class EmbeddedNode {
     /** The node's settings. */
     public Builder settings(NodeSettings settings) {
       this.settings = settings;
+      return this;
+    }
+
+    /**
+     * Takes those {@link NodeSettings} that stand in a file of Java properties; the keys are in
+     * {@code docs/settings.md}. What is called later changes them.
+     *
+     * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
+     *     names the key and the file
+     * @throws java.io.UncheckedIOException if the file cannot be read
+     */
+    public Builder configuredBy(Path file) {
+      return configuredBy(Settings.of(file));
+    }
+
+    /**
+     * Takes the settings that stand in the environment: each key of {@link #configuredBy} in
+     * capitals, with {@code _} for {@code -}, behind {@value NodeSettings#VARIABLES}.
+     *
+     * @throws IllegalArgumentException if a variable is not known or its value makes no sense; the
+     *     message names it
+     */
+    public Builder configuredByEnvironment() {
+      return configuredBy(Settings.of(System.getenv(), NodeSettings.VARIABLES));
+    }
+
+    private Builder configuredBy(Settings given) {
+      given.knowOnly(Settings.keysOf(NodeSettings.class, ""));
+      settings = given.changed(settings, "");
       return this;
     }
 

@@ -4,7 +4,8 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * Every setting of a node. Start from {@link #DEFAULT} and change what you must.
+ * Every setting of a node. Start from {@link #DEFAULT} and change what you must. In files and in
+ * the environment each has the key of its name: {@code call-timeout} ({@code docs/settings.md}).
  *
  * @param callTimeout how long a call waits for its answer before its outcome counts as unknown
  * @param idleAfter how long an activation without calls and subscribers is kept
@@ -46,6 +47,9 @@ public record NodeSettings(
     Duration writeDelay,
     Duration cycleSuspicion,
     boolean overwriteNewer) {
+
+  /** What the variables of a node begin with, in the environment. */
+  public static final String VARIABLES = "EVERGREEN_NODE_";
 
   private static final Duration LONGEST = Duration.ofDays(36_500);
 

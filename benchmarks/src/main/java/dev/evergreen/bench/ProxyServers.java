@@ -109,7 +109,7 @@ record ProxyServers(Path folder) {
   /** Evergreen with its disk, as nginx's cache is there. */
   ServerProcess evergreenWithDisk(int origin) throws IOException {
     var disk = folder.resolve("evergreen");
-    return evergreen(origin, List.of("--disk", "4g", "--disk-dir", disk.toString()));
+    return evergreen(origin, List.of("--disk", "4GiB", "--disk-dir", disk.toString()));
   }
 
   private ServerProcess evergreen(int origin, List<String> more) throws IOException {

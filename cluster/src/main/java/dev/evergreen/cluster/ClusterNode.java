@@ -812,7 +812,7 @@ public final class ClusterNode implements Node {
 
     private final GrainTypes types = GrainTypes.create();
     private Storage storage = new MemoryStorage();
-    private NodeSettings settings = NodeSettings.DEFAULT;
+    NodeSettings settings = NodeSettings.DEFAULT;
     private Tracing tracing = Tracing.NONE;
     private String name = "evergreen";
     String host = "127.0.0.1";
@@ -824,7 +824,7 @@ public final class ClusterNode implements Node {
     private int partitions = 128;
     private Seeds seeds = new Seeds.None();
     private Duration joinWithin = Duration.ofSeconds(60);
-    private UnaryOperator<LinkSettings> links = shipped -> shipped;
+    UnaryOperator<LinkSettings> links = shipped -> shipped;
     private Optional<LinkSecurity> security = Optional.empty();
     boolean plaintextAnywhere;
     boolean crashEvidence;
@@ -928,7 +928,7 @@ public final class ClusterNode implements Node {
 
     /**
      * Takes the settings that stand in a file of Java properties; the keys are in {@code
-     * docs/operations.md}. What is called later changes them.
+     * docs/settings.md}. What is called later changes them.
      *
      * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
      *     names the key and the file
@@ -992,10 +992,11 @@ public final class ClusterNode implements Node {
 
     /**
      * Changes the limits of the links between nodes, for instance {@code links -> links
-     * .withMaxMessageBytes(128 << 20)}.
+     * .withMaxMessageBytes(128 << 20)}. A later change is one of what the former has left.
      */
     public Builder links(UnaryOperator<LinkSettings> change) {
-      this.links = change;
+      var before = links;
+      this.links = shipped -> change.apply(before.apply(shipped));
       return this;
     }
 

@@ -4,26 +4,38 @@ import static dev.evergreen.settings.Settings.number;
 import static dev.evergreen.settings.Settings.yes;
 
 import dev.evergreen.cluster.links.LinkSecurity;
+import dev.evergreen.cluster.links.LinkSettings;
+import dev.evergreen.core.NodeSettings;
 import dev.evergreen.settings.Settings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
-import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
 
-/** The keys of a node's {@link Settings}. What they mean stands in {@code docs/operations.md}. */
+/**
+ * The keys of a node's {@link Settings}: those of its part in a cluster, those of its links, which
+ * begin with {@code link-}, and {@link NodeSettings}. What they mean stands in {@code
+ * docs/settings.md}.
+ */
 final class NodeConfiguration {
 
   /** What the variables of a node begin with. */
-  static final String VARIABLES = "EVERGREEN_NODE_";
+  static final String VARIABLES = NodeSettings.VARIABLES;
+
+  private static final String LINK = "link-";
 
   private NodeConfiguration() {}
 
   static void apply(Settings settings, ClusterNode.Builder builder) {
     settings.apply(takers(builder));
+    builder.settings(settings.changed(builder.settings, ""));
+    // What is wrong with them is told here, by the file's name; the cluster's name comes later.
+    var _ = settings.changed(LinkSettings.of("a-cluster"), LINK);
+    builder.links(links -> settings.changed(links, LINK));
     if (settings.get("dns") != null || settings.get("dns-at-least") != null) {
       applyDns(settings, builder);
     }
@@ -32,7 +44,7 @@ final class NodeConfiguration {
     }
   }
 
-  private static Map<String, Consumer<String>> takers(ClusterNode.Builder builder) {
+  static Map<String, Consumer<String>> takers(ClusterNode.Builder builder) {
     var takers = new HashMap<String, Consumer<String>>();
     takers.put("name", builder::name);
     takers.put("host", value -> builder.host = value);
@@ -43,17 +55,17 @@ final class NodeConfiguration {
     takers.put("seeds", value -> builder.seeds(Settings.list(value).toArray(String[]::new)));
     takers.put("hosts-grains", value -> builder.hosts = yes(value));
     takers.put("partitions", value -> builder.partitions(number(value)));
-    takers.put(
-        "join-within-seconds", value -> builder.joinWithin(Duration.ofSeconds(number(value))));
+    takers.put("join-within", value -> builder.joinWithin(Settings.duration(value)));
     takers.put("crash-evidence", value -> builder.crashEvidence = yes(value));
     takers.put("memory-of-each-process", value -> builder.unsharedStorage = yes(value));
     takers.put("plaintext-beyond-this-machine", value -> builder.plaintextAnywhere = yes(value));
     // Those that belong together are taken together, afterwards.
-    for (var part : new String[] {"dns", "dns-at-least", "tls-key", "tls-certificates"}) {
-      takers.put(part, _ -> {});
-    }
-    takers.put("tls-authority", _ -> {});
-    takers.put("tls-host-names", _ -> {});
+    var together = Settings.keysOf(LinkSettings.class, LINK);
+    together.remove(LINK + "cluster"); // is the node's name
+    together.addAll(Settings.keysOf(NodeSettings.class, ""));
+    together.addAll(List.of("dns", "dns-at-least"));
+    together.addAll(List.of("tls-key", "tls-certificates", "tls-authority", "tls-host-names"));
+    together.forEach(key -> takers.put(key, _ -> {}));
     return takers;
   }
 

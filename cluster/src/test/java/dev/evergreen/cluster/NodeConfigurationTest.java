@@ -5,12 +5,17 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.cluster.links.LinkSettings;
+import dev.evergreen.core.NodeSettings;
 import dev.evergreen.settings.Settings;
+import dev.evergreen.settings.SettingsPage;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -47,7 +52,13 @@ final class NodeConfigurationTest {
             link-port = 4005
             operator-port = 4006
             partitions = 64
-            join-within-seconds = 7
+            join-within = 7s
+            call-timeout = 3s
+            max-value-bytes = 1MiB
+            overwrite-newer = true
+            link-dead-after = 9s
+            link-first-pause = 3s
+            link-longest-pause = 4s
             seeds = 10.0.0.1:4000, 10.0.0.2:4000
             """);
     assertFalse(builder.hosts);
@@ -63,6 +74,42 @@ final class NodeConfigurationTest {
     assertEquals(7, settings.joinWithin().toSeconds());
     assertEquals("[10.0.0.1:4000, 10.0.0.2:4000]", settings.seeds().toString());
     assertTrue(settings.crashEvidence() && settings.plaintextAnywhere());
+    assertEquals(
+        NodeSettings.DEFAULT
+            .withCallTimeout(Duration.ofSeconds(3))
+            .withMaxValueBytes(1 << 20)
+            .withOverwriteNewer(true),
+        builder.settings);
+    assertEquals(
+        LinkSettings.of("shop")
+            .withDeadAfter(Duration.ofSeconds(9))
+            .withPauses(Duration.ofSeconds(3), Duration.ofSeconds(4)),
+        builder.links.apply(LinkSettings.of("shop")));
+  }
+
+  @Test
+  void whatIsCalledLaterChangesTheLimitsOfLinksThatAFileGave() throws IOException {
+    var builder = configured("link-max-message-bytes = 1MiB\nlink-max-handshakes = 7");
+    builder.links(links -> links.withMaxMessageBytes(2 << 20));
+    var links = builder.links.apply(LinkSettings.of("shop"));
+    assertEquals(2 << 20, links.maxMessageBytes());
+    assertEquals(7, links.maxHandshakes());
+  }
+
+  /** Each default of the page, given as a setting, changes nothing. */
+  @Test
+  void thePageOfSettingsHasEachKeyWithItsDefault() throws IOException {
+    var page = SettingsPage.section("Grains and computations");
+    page.putAll(SettingsPage.section("Links between nodes"));
+    assertFalse(page.containsValue(Optional.empty()), page::toString);
+    page.putAll(SettingsPage.section("A node in a cluster"));
+    var untouched = ClusterNode.builder();
+    assertEquals(NodeConfiguration.takers(untouched).keySet(), page.keySet());
+    var builder = configured(SettingsPage.defaults(page));
+    assertEquals(untouched.described(), builder.described());
+    assertEquals(NodeSettings.DEFAULT, builder.settings);
+    assertEquals(LinkSettings.of("shop"), builder.links.apply(LinkSettings.of("shop")));
+    assertEquals(untouched.unsharedStorage, builder.unsharedStorage);
   }
 
   @Test
@@ -90,6 +137,13 @@ final class NodeConfigurationTest {
     "port = many, port",
     "crash-evidence = yes, crash-evidence",
     "seeds = nowhere, seeds",
+    "join-within = 60, join-within",
+    "join-within-seconds = 60, join-within-seconds",
+    "idle-after = 600, idle-after",
+    "max-value-bytes = 16777216, max-value-bytes",
+    "max-backlog = 0, max-backlog",
+    "link-max-message-bytes = 1B, link-max-message-bytes",
+    "link-cluster = shop, link-cluster",
     "tls-key = a.key, tls-certificates",
   })
   void anErrorNamesTheKeyAndTheFile(String text, String key) throws IOException {

@@ -9,6 +9,7 @@ import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.model.Models;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.work.Workers;
+import dev.evergreen.settings.Settings;
 import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -41,7 +42,8 @@ final class ModulesTest {
           Models.class,
           Workers.class,
           NodeId.class,
-          Codec.class);
+          Codec.class,
+          Settings.class);
 
   private static final String DECLARATION =
       """

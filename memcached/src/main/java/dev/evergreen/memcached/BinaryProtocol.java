@@ -22,7 +22,7 @@ final class BinaryProtocol extends Protocol {
   /** What each request begins with, and no request of the text protocol. */
   static final byte REQUEST = (byte) 0x80;
 
-  private static final int RESPONSE = 0x81;
+  static final int RESPONSE = 0x81;
   private static final int HEADER = 24;
 
   private static final int GET = 0x00;
@@ -145,9 +145,6 @@ final class BinaryProtocol extends Protocol {
       return Step.CLOSE;
     }
     readHeader();
-    if (server.verbosity > 1) {
-      server.tell("<%d binary request 0x%02x".formatted(session().number, opcode));
-    }
     if (valueLength < 0) {
       refuse(Refusal.UNKNOWN);
       return Step.CLOSE;
@@ -157,6 +154,10 @@ final class BinaryProtocol extends Protocol {
       return Step.CLOSE;
     }
     awaitExtrasAndKey();
+    if (server.verbosity > 1) {
+      var shown = Output.shown(in.memory, extras + extrasLength, keyLength);
+      server.tell("<%d binary request 0x%02x %s".formatted(session().number, opcode, shown));
+    }
     return switch (kind) {
       case GET, GETK, GAT, GATK -> get();
       case SET, ADD, REPLACE, APPEND, PREPEND -> store();

@@ -22,6 +22,8 @@ import org.jspecify.annotations.Nullable;
 final class Output {
   static final byte[] CRLF = {'\r', '\n'};
 
+  private static final ValueLayout.OfShort SHORT =
+      ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
   private static final ValueLayout.OfInt INT =
       ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
   private static final ValueLayout.OfLong LONG =
@@ -30,16 +32,27 @@ final class Output {
   private final Statistics statistics;
   private final SlowPeers valueHolders;
   private final SlowPeers longReplies;
+  private final Log log;
   private @Nullable Connection connection;
   private @Nullable ByteBuffer buffer;
   private MemorySegment memory = MemorySegment.NULL;
   private int at;
   private long writtenInTurn;
 
-  Output(Statistics statistics, SlowPeers valueHolders, SlowPeers longReplies) {
+  /** Hears of replies. */
+  interface Log {
+    /** Whether anything is to be told. */
+    boolean isOn();
+
+    /** What a reply begins with: its first line, or what its header says. */
+    void reply(String head);
+  }
+
+  Output(Statistics statistics, SlowPeers valueHolders, SlowPeers longReplies, Log log) {
     this.statistics = statistics;
     this.valueHolders = valueHolders;
     this.longReplies = longReplies;
+    this.log = log;
   }
 
   /** From now on replies go to this connection. */
@@ -87,6 +100,41 @@ final class Output {
   }
 
   void end() {
+    tell();
+    commit();
+  }
+
+  /** Tells what was written since {@link #begin}, before a value is added. */
+  private void tell() {
+    var into = buffer;
+    if (into == null || at == into.position() || !log.isOn()) {
+      return;
+    }
+    int from = into.position();
+    if (memory.get(JAVA_BYTE, from) == (byte) BinaryProtocol.RESPONSE) {
+      int opcode = memory.get(JAVA_BYTE, from + 1) & 0xff;
+      int status = memory.get(SHORT, from + 6) & 0xffff;
+      log.reply("binary response 0x%02x status 0x%04x".formatted(opcode, status));
+    } else {
+      int end = from;
+      while (end < at && memory.get(JAVA_BYTE, end) != '\r') {
+        end++;
+      }
+      log.reply(shown(memory, from, end - from));
+    }
+  }
+
+  /** Bytes for a log: what would be no character of a line there is a question mark. */
+  static String shown(MemorySegment bytes, long at, int length) {
+    var text = new StringBuilder(length);
+    for (int i = 0; i < length; i++) {
+      int c = bytes.get(JAVA_BYTE, at + i);
+      text.append(c >= ' ' && c != 0x7f ? (char) c : '?');
+    }
+    return text.toString();
+  }
+
+  private void commit() {
     var into = buffer;
     if (into != null) {
       int written = at - into.position();
@@ -190,7 +238,7 @@ final class Output {
       for (int end = done + piece; done < end; done++) {
         memory.set(JAVA_BYTE, at++, (byte) text.charAt(done));
       }
-      end();
+      commit();
     }
   }
 
@@ -210,15 +258,16 @@ final class Output {
       }
       begin(behind.length);
       put(behind);
-      end();
+      commit();
       return true;
     }
     if (!item.copyValue(memory, at)) {
       return false;
     }
+    tell();
     at += item.valueLength();
     put(behind);
-    end();
+    commit();
     return true;
   }
 
@@ -228,7 +277,7 @@ final class Output {
       int piece = Math.min(item.valueLength() - done, Buffers.SIZE - at);
       item.copyPart(done, memory, at, piece);
       at += piece;
-      end();
+      commit();
       done += piece;
     }
     item.release();

@@ -51,10 +51,23 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     this.server = server;
     store = server.store;
     statistics = server.statistics;
-    out = new Output(statistics, server.valueHolders, server.longReplies);
+    out = new Output(statistics, server.valueHolders, server.longReplies, new RepliesLog());
     lookup = new Lookup(this);
     observer = new Observer(this);
     value = new ValueReceiver(this);
+  }
+
+  /** What {@code -vv} asks for. */
+  private final class RepliesLog implements Output.Log {
+    @Override
+    public boolean isOn() {
+      return server.verbosity > 1;
+    }
+
+    @Override
+    public void reply(String head) {
+      server.tell(">" + session().number + " " + head);
+    }
   }
 
   /** What became of a request. */

@@ -1,6 +1,7 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.store.Store;
 import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -15,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The replies to {@code stats}, by the names that exporters and clients read. What has no meaning
  * here is 0, as readers insist on it: of slabs, of cold items, of what never fails here. All items
- * are of one class, 1.
+ * are of one class, 1. Hot ones are those that the store calls new, warm ones those that are
+ * proven; its pages are the store's segments.
  */
 final class StatsReport {
   private static final int CLOCK_TICKS = 100;
@@ -24,6 +26,9 @@ final class StatsReport {
   private static final int DESCRIPTORS_OF_PROCESSOR = 3;
 
   private static final int SESSIONS_PER_STEP = 32;
+
+  /** The share of memory beyond which new items are evicted before proven ones. */
+  private static final int HOT_PERCENT = (int) Math.round(100 * Store.SHARE_OF_NEW);
 
   /** Lets others run amid a long report. */
   interface Others {
@@ -236,6 +241,24 @@ final class StatsReport {
         .stat("slab_reassign", "no")
         .stat("slab_automove", 0)
         .stat("lru_crawler", "yes")
+        .stat("lru_crawler_sleep", 0)
+        .stat("lru_crawler_tocrawl", 0)
+        .stat("lru_maintainer_thread", "yes")
+        .stat("lru_segmented", "yes")
+        .stat("hot_lru_pct", HOT_PERCENT)
+        .stat("warm_lru_pct", 100 - HOT_PERCENT)
+        // Nothing moves because of its age.
+        .stat("hot_max_factor", "0.00")
+        .stat("warm_max_factor", "0.00")
+        .stat("temp_lru", "no")
+        .stat("temporary_ttl", 0)
+        .stat("tail_repair_time", 0)
+        .stat("track_sizes", "no")
+        .stat("inline_ascii_response", "no")
+        .stat("read_buf_mem_limit", 0)
+        .stat("num_threads_per_udp", 0)
+        .stat("num_napi_ids", "(null)")
+        .stat("memory_file", "(null)")
         .stat("flush_enabled", yesNo(settings.flushes))
         .stat("dump_enabled", yesNo(settings.dumps))
         .stat("watch_enabled", yesNo(settings.watches))
@@ -287,21 +310,38 @@ final class StatsReport {
   private String items() {
     var store = server.store.stats();
     var upkeep = server.store.upkeep();
+    var queues = server.store.queues();
+    // They are counted at different moments.
+    long warm = Math.min(queues.provenItems(), store.items());
     if (store.items() > 0) {
       stat("items:1:number", store.items())
-          .stat("items:1:age", 0)
+          .stat("items:1:number_hot", store.items() - warm)
+          .stat("items:1:number_warm", warm)
+          .stat("items:1:number_cold", 0)
+          .stat("items:1:age_hot", queues.newSeconds())
+          .stat("items:1:age_warm", queues.provenSeconds())
+          .stat("items:1:age", Math.max(queues.newSeconds(), queues.provenSeconds()))
           .stat("items:1:mem_requested", store.bytes())
           .stat("items:1:evicted", store.evictions())
-          .stat("items:1:evicted_nonzero", 0)
-          .stat("items:1:evicted_time", 0)
+          .stat("items:1:evicted_nonzero", upkeep.evictedExpiring())
+          .stat("items:1:evicted_time", upkeep.evictedIdle())
           .stat("items:1:outofmemory", server.statistics.noMemory)
           .stat("items:1:tailrepairs", 0)
           .stat("items:1:reclaimed", store.reclaimed())
           .stat("items:1:expired_unfetched", store.expiredUnfetched())
           .stat("items:1:evicted_unfetched", store.evictedUnfetched())
+          .stat("items:1:evicted_active", upkeep.evictedActive())
           .stat("items:1:crawler_reclaimed", upkeep.sweptReclaimed())
           .stat("items:1:crawler_items_checked", upkeep.sweptItems())
-          .stat("items:1:lrutail_reflocked", 0);
+          .stat("items:1:lrutail_reflocked", 0)
+          .stat("items:1:moves_to_cold", 0)
+          .stat("items:1:moves_to_warm", upkeep.proven())
+          .stat("items:1:moves_within_lru", upkeep.provenAgain())
+          .stat("items:1:direct_reclaims", upkeep.directReclaims())
+          .stat("items:1:hits_to_hot", queues.newHits())
+          .stat("items:1:hits_to_warm", queues.provenHits())
+          .stat("items:1:hits_to_cold", 0)
+          .stat("items:1:hits_to_temp", 0);
     }
     return end();
   }
@@ -312,7 +352,7 @@ final class StatsReport {
     if (store.items() > 0) {
       stat("1:chunk_size", 0)
           .stat("1:chunks_per_page", 0)
-          .stat("1:total_pages", 0)
+          .stat("1:total_pages", server.store.queues().segments())
           .stat("1:total_chunks", store.items())
           .stat("1:used_chunks", store.items())
           .stat("1:free_chunks", 0)

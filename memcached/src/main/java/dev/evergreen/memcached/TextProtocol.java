@@ -564,12 +564,10 @@ final class TextProtocol extends Protocol {
 
   /** Answers, unless the client said that it wants no answer. */
   Step reply(byte[] text) throws IOException {
-    if (server.verbosity > 1) {
-      var way = noreply ? " NOREPLY " : " ";
-      server.tell(">" + session().number + way + new String(text, US_ASCII));
-    }
     if (!noreply) {
       out.line(text);
+    } else if (server.verbosity > 1) {
+      server.tell(">" + session().number + " NOREPLY " + new String(text, US_ASCII));
     }
     return Step.DONE;
   }

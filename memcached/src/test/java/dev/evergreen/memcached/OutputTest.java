@@ -18,8 +18,18 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(60)
 class OutputTest {
 
+  private record Quiet() implements Output.Log {
+    @Override
+    public boolean isOn() {
+      return false;
+    }
+
+    @Override
+    public void reply(String head) {}
+  }
+
   private static Output newWorker() {
-    return new Output(new Statistics(), new SlowPeers(), new SlowPeers());
+    return new Output(new Statistics(), new SlowPeers(), new SlowPeers(), new Quiet());
   }
 
   private static void writeAs(Output worker, Connection connection, String text)

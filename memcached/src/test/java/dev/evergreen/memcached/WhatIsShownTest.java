@@ -20,6 +20,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Logger;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -619,5 +621,73 @@ class WhatIsShownTest {
       long buckets = server.server().store.buckets();
       assertEquals("" + (63 - Long.numberOfLeadingZeros(buckets)), all.get("hash_power_level"));
     }
+  }
+
+  /** Requests, and replies up to what is of items: the log of a cache is no copy of it. */
+  @Test
+  void withTwoVsRequestsAndRepliesAreLoggedWithoutValues() throws Exception {
+    var settings = TestServer.settings(Mode.PROCESSORS).withVerbosity(2);
+    var logger = Logger.getLogger(MemcachedServer.class.getName());
+    var logged = new CopyOnWriteArrayList<String>();
+    logger.setFilter(
+        record -> {
+          logged.add(record.getMessage());
+          return false;
+        });
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      client.exchange(
+          lines("set a 0 0 1", "7", "get a b", "mg a v", "mg b v", "mn", "incr a 1", "ma a v")
+              + lines("set c 0 0 1 noreply", "x", "touch c 0", "stats items"));
+      try (var binary = server.connect()) {
+        binary.send(request(0x01, "\0".repeat(8), "k", "secret", 0, 0));
+        binary.send(request(0x00, "", "k\n", ""));
+        binary.send(request(0x0c, "", "k", ""));
+        binary.send(request(0x07, "", "", "", 0, 0));
+        binary.rest();
+      }
+    } finally {
+      while (logged.stream().filter(line -> line.endsWith("connection closed.")).count() < 2) {
+        Thread.onSpinWait();
+      }
+      logger.setFilter(null);
+    }
+    assertEquals(
+        List.of(
+            "<2 new client connection",
+            "<2 set a 0 0 1",
+            ">2 STORED",
+            "<2 get a b",
+            ">2 VALUE a 0 1",
+            ">2 END",
+            "<2 mg a v",
+            ">2 VA 1",
+            "<2 mg b v",
+            ">2 EN",
+            "<2 mn",
+            ">2 MN",
+            "<2 incr a 1",
+            ">2 8",
+            "<2 ma a v",
+            ">2 VA 1",
+            "<2 set c 0 0 1 noreply",
+            ">2 NOREPLY STORED",
+            "<2 touch c 0",
+            ">2 TOUCHED",
+            "<2 stats items"),
+        logged.stream().filter(line -> line.matches("[<>]2 .*")).limit(21).toList());
+    assertEquals(
+        List.of(
+            "<3 new client connection",
+            "<3 binary request 0x01 k",
+            ">3 binary response 0x01 status 0x0000",
+            "<3 binary request 0x00 k?",
+            ">3 binary response 0x00 status 0x0001",
+            "<3 binary request 0x0c k",
+            ">3 binary response 0x0c status 0x0000",
+            "<3 binary request 0x07 ",
+            ">3 binary response 0x07 status 0x0000",
+            "<3 connection closed."),
+        logged.stream().filter(line -> line.matches("[<>]3 .*")).toList());
   }
 }

@@ -14,6 +14,7 @@ import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.http.Upstreams;
+import dev.evergreen.logs.LineLog;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.Storage;
@@ -66,7 +67,7 @@ public final class Proxy implements AutoCloseable {
   private final List<Listener> listeners = new ArrayList<>();
   private final ConnectionLimit limit;
   private final SlowPeers slowClients = new SlowPeers();
-  private final @Nullable AccessLog accessLog;
+  private final @Nullable LineLog<Course> accessLog;
   private @Nullable Listener admin;
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile Setup setup;
@@ -86,7 +87,9 @@ public final class Proxy implements AutoCloseable {
     log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
     limit = new ConnectionLimit(settings.connections);
     accessLog =
-        settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
+        settings.logFormat == null
+            ? null
+            : new LineLog<>("proxy-access-log", settings.logFile, settings.logFormat::line);
     setup = Setup.of(settings);
   }
 

@@ -63,6 +63,7 @@ public final class Main implements Runnable {
     MemcachedCommand.configured(subcommand(all, "memcached"));
     ConfiguredOptions.addTo(subcommand(all, "proxy"));
     ConfiguredOptions.addTo(subcommand(subcommand(all, "shim"), "redis"));
+    ConfiguredOptions.addTo(subcommand(subcommand(all, "trace"), "page"));
     // The words of a store's command may begin like an option: ZRANGE board 0 -1.
     subcommand(all, "why").setUnmatchedOptionsArePositionalParams(true);
     return all;

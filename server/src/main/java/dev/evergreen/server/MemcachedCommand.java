@@ -179,7 +179,8 @@ public final class MemcachedCommand implements Callable<Integer> {
 
   @Option(
       names = {"-v", "--verbose"},
-      description = "-vv logs connections, commands and replies; without effect alone.")
+      description =
+          "-vv logs connections, commands and the beginnings of replies; without effect alone.")
   private boolean[] verbosity = {};
 
   @Option(
@@ -188,6 +189,35 @@ public final class MemcachedCommand implements Callable<Integer> {
       defaultValue = "auto",
       description = "auto, ascii or binary. Default: ${DEFAULT-VALUE}.")
   private String protocol = "auto";
+
+  @Option(
+      names = "--write-timeout",
+      paramLabel = "TIME",
+      converter = Quantities.Time.class,
+      defaultValue = "30s",
+      description =
+          "Closes a client that takes nothing of a reply for so long. Default: ${DEFAULT-VALUE}.")
+  private Duration writeTimeout = Duration.ZERO;
+
+  @Option(
+      names = "--least-rate",
+      paramLabel = "SIZE",
+      converter = Quantities.Size.class,
+      defaultValue = "16KiB",
+      description =
+          "What a client sends of a large value, or takes of a reply, in a second at least."
+              + " Default: ${DEFAULT-VALUE}.")
+  private long leastRate;
+
+  @Option(
+      names = "--grace",
+      paramLabel = "TIME",
+      converter = Quantities.Time.class,
+      defaultValue = "1s",
+      description =
+          "For how long the slowest client is safe when others need what is kept for it."
+              + " Default: ${DEFAULT-VALUE}.")
+  private Duration grace = Duration.ZERO;
 
   @Option(
       names = "--fibers",
@@ -375,6 +405,8 @@ public final class MemcachedCommand implements Callable<Integer> {
     check(requests > 0, "-R must be positive");
     check(backlog > 0, "-b must be positive");
     check(threads == null || threads > 0, "-t must be positive");
+    check(writeTimeout.isPositive(), "--write-timeout must be positive");
+    check(leastRate > 0, "--least-rate must be positive");
     check(
         metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
         "--metrics must be a port");
@@ -392,6 +424,9 @@ public final class MemcachedCommand implements Callable<Integer> {
             .withWatches(!noWatch)
             .withShutdown(shutdown)
             .withVerbosity(verbosity.length)
+            .withWriteTimeout(writeTimeout)
+            .withLeastRate(leastRate)
+            .withGrace(grace)
             .withProtocols(!protocol.equals("binary"), !protocol.equals("ascii"))
             .withHelping(!noHelping);
     if (threads != null) {

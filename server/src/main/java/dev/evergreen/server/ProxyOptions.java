@@ -100,15 +100,17 @@ final class ProxyOptions {
   @Option(
       names = "--memory",
       paramLabel = "SIZE",
-      defaultValue = "256m",
-      description = "Memory for responses, such as 512m or 4g. Default: ${DEFAULT-VALUE}.")
-  private String memory = "256m";
+      converter = Quantities.Size.class,
+      defaultValue = "256MiB",
+      description = "Memory for responses, such as 512MiB or 4GiB. Default: ${DEFAULT-VALUE}.")
+  private long memory;
 
   @Option(
       names = "--disk",
       paramLabel = "SIZE",
-      description = "Disk for responses, such as 100g; needs --disk-dir.")
-  private @Nullable String disk;
+      converter = Quantities.Size.class,
+      description = "Disk for responses, such as 100GiB; needs --disk-dir.")
+  private @Nullable Long disk;
 
   @Option(names = "--disk-dir", paramLabel = "DIR", description = "The folder for them.")
   private @Nullable Path diskDirectory;
@@ -183,12 +185,13 @@ final class ProxyOptions {
 
   @Option(
       names = "--stale-if-error",
-      paramLabel = "SECONDS",
-      defaultValue = "0",
+      paramLabel = "TIME",
+      converter = Quantities.Time.class,
+      defaultValue = "0s",
       description =
           "For how long what does not say is used when the origin fails. Default:"
               + " ${DEFAULT-VALUE}.")
-  private int staleIfError;
+  private Duration staleIfError = Duration.ZERO;
 
   @Option(
       names = "--name",
@@ -205,10 +208,11 @@ final class ProxyOptions {
 
   @Option(
       names = "--check-every",
-      paramLabel = "SECONDS",
-      defaultValue = "5",
+      paramLabel = "TIME",
+      converter = Quantities.Time.class,
+      defaultValue = "5s",
       description = "How often. Default: ${DEFAULT-VALUE}.")
-  private int checkEvery;
+  private Duration checkEvery = Duration.ZERO;
 
   @Option(
       names = "--access-log",
@@ -244,10 +248,11 @@ final class ProxyOptions {
 
   @Option(
       names = "--grace",
-      paramLabel = "SECONDS",
-      defaultValue = "30",
+      paramLabel = "TIME",
+      converter = Quantities.Time.class,
+      defaultValue = "30s",
       description = "How long requests may go on after SIGTERM. Default: ${DEFAULT-VALUE}.")
-  private int grace;
+  private Duration grace = Duration.ZERO;
 
   /** Made by picocli. */
   ProxyOptions() {}
@@ -268,8 +273,7 @@ final class ProxyOptions {
     check(
         tunnelPorts.stream().allMatch(port -> port > 0 && port <= 0xFFFF),
         "--tunnel-port must be 1 to 65535");
-    check(staleIfError >= 0 && grace >= 0, "a time must not be negative");
-    check(checkEvery > 0, "--check-every must be positive");
+    check(checkEvery.isPositive(), "--check-every must be positive");
     check(
         checkPath == null || checkPath.matches("/[!-~]*"),
         "--check must be a path, such as /health, but is " + checkPath);
@@ -289,10 +293,7 @@ final class ProxyOptions {
             .withStorage(storage())
             .withRules(
                 new CacheRules(
-                    targets,
-                    rules.heuristicShare(),
-                    rules.heuristicMost(),
-                    Duration.ofSeconds(staleIfError)))
+                    targets, rules.heuristicShare(), rules.heuristicMost(), staleIfError))
             .withTagFields(tagFields)
             .withName(name)
             .withKeptHost(host.equals("client"))
@@ -302,7 +303,7 @@ final class ProxyOptions {
             .withConnections(connections)
             .withSharedPort(sharePort)
             .withOriginVersion(originVersion())
-            .withGrace(Duration.ofSeconds(grace));
+            .withGrace(grace);
     if (forward) {
       var clients = forwardFor.isEmpty() ? ForwardRules.DEFAULT.clients() : Trust.of(forwardFor);
       settings = settings.withForward(new ForwardRules(clients, tunnelPorts, forwardToItself));
@@ -317,7 +318,7 @@ final class ProxyOptions {
       settings = settings.withMode(fibers);
     }
     if (checkPath != null) {
-      settings = settings.withCheck(checkPath, Duration.ofSeconds(checkEvery));
+      settings = settings.withCheck(checkPath, checkEvery);
     }
     var format = format();
     if (accessLog != null) {
@@ -343,10 +344,8 @@ final class ProxyOptions {
 
   private StorageOptions storage() {
     check((disk == null) == (diskDirectory == null), "--disk and --disk-dir belong together");
-    var options = StorageOptions.memory(size(memory));
-    return disk == null || diskDirectory == null
-        ? options
-        : options.onDisk(diskDirectory, size(disk));
+    var options = StorageOptions.memory(memory);
+    return disk == null || diskDirectory == null ? options : options.onDisk(diskDirectory, disk);
   }
 
   private UpstreamVersion originVersion() {
@@ -373,15 +372,6 @@ final class ProxyOptions {
     if (!good) {
       throw new IllegalArgumentException(complaint);
     }
-  }
-
-  private static long size(String text) {
-    var number = text.toLowerCase(Locale.ROOT);
-    check(number.matches("[0-9]{1,12}[kmgt]?"), "a size is a number such as 512m, but is " + text);
-    int power = "kmgt".indexOf(number.charAt(number.length() - 1)) + 1;
-    long units = Long.parseLong(number.replaceAll("[kmgt]", ""));
-    check(units <= Long.MAX_VALUE >> (10 * power), "there is no room for " + text);
-    return units << (10 * power);
   }
 
   static InetSocketAddress address(String text) {

@@ -45,8 +45,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false)
 final class RedisShimCommand implements Callable<Integer> {
-  private static final int MOST_DAYS = 36_500;
-  private static final long MOST_MIB = Long.MAX_VALUE >> 20;
+  private static final Duration LONGEST_SPIN = Duration.ofMillis(1);
   private static final String POSTGRESQL = "jdbc:postgresql:";
 
   /** As TLS calls it (RFC 8446, section 6.2), and so the JDK. */
@@ -87,20 +86,22 @@ final class RedisShimCommand implements Callable<Integer> {
   private Path spool = Path.of("trace");
 
   @Option(
-      names = "--keep-days",
-      paramLabel = "DAYS",
+      names = "--keep-for",
+      paramLabel = "TIME",
+      converter = Quantities.Time.class,
       description =
           "Operations that are older are folded: what answers of now need stays."
               + " Default: all is kept.")
-  private @Nullable Integer keepDays;
+  private Duration keepFor = Retention.ALL.age();
 
   @Option(
-      names = "--keep-mib",
-      paramLabel = "MIB",
+      names = "--keep-size",
+      paramLabel = "SIZE",
+      converter = Quantities.Size.class,
       description =
           "When the database takes more, the oldest operations are folded, and removed if that is"
               + " not enough. Not for PostgreSQL. Default: all is kept.")
-  private @Nullable Long keepMib;
+  private long keepSize = Retention.ALL.bytes();
 
   @Option(names = "--no-record", description = "Records nothing; to see what recording costs.")
   private boolean noRecord;
@@ -154,13 +155,14 @@ final class RedisShimCommand implements Callable<Integer> {
 
   @Option(
       names = "--spin",
-      paramLabel = "MICROS",
-      defaultValue = "200",
+      paramLabel = "TIME",
+      converter = Quantities.Time.class,
+      defaultValue = "200us",
       description =
-          "How long a processor looks for what comes next before it sleeps, where that comes soon"
-              + " as a rule: a client that waits for each reply gets it sooner, and the processor's"
-              + " core is busy meanwhile. 0 to 1000. Default: ${DEFAULT-VALUE}.")
-  private int spin;
+          "How long a processor looks for what comes next before it sleeps, where that comes soon as"
+              + " a rule: a client that waits for each reply gets it sooner, and the processor's core"
+              + " is busy meanwhile. At most 1ms; 0s is not at all. Default: ${DEFAULT-VALUE}.")
+  private Duration spin = Duration.ZERO;
 
   @Option(
       names = "--max-clients",
@@ -171,12 +173,13 @@ final class RedisShimCommand implements Callable<Integer> {
 
   @Option(
       names = "--spill",
-      paramLabel = "MIB",
-      defaultValue = "1024",
+      paramLabel = "SIZE",
+      converter = Quantities.Size.class,
+      defaultValue = "1GiB",
       description =
           "Replies that are kept for a client that does not take them, before it is dropped."
               + " Default: ${DEFAULT-VALUE}.")
-  private int spill;
+  private long spill;
 
   @Option(
       names = "--metrics",
@@ -258,14 +261,9 @@ final class RedisShimCommand implements Callable<Integer> {
         "--tls-client-cert is shown to a Redis at --upstream tls:host:port, but that is " + to);
     check(clients > 0, "--max-clients must be positive");
     check(spill > 0, "--spill must be positive");
-    check(
-        keepDays == null || (keepDays >= 0 && keepDays <= MOST_DAYS),
-        "--keep-days must be 0 to " + MOST_DAYS);
-    check(
-        keepMib == null || (keepMib > 0 && keepMib <= MOST_MIB),
-        "--keep-mib must be 1 to " + MOST_MIB);
+    check(keepSize >= Retention.LEAST_BYTES, "--keep-size must be at least 1MiB");
     check(threads == null || threads > 0, "--threads must be positive");
-    check(spin >= 0 && spin <= 1000, "--spin must be 0 to 1000");
+    check(spin.compareTo(LONGEST_SPIN) <= 0, "--spin must be at most 1ms");
     check(
         metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
         "--metrics must be a port");
@@ -339,9 +337,7 @@ final class RedisShimCommand implements Callable<Integer> {
         isUrl ? trace : "",
         SpoolSettings.DEFAULT.withDurability(durability).withOverflow(overflow),
         Redactor.open(directory, redactions),
-        new Retention(
-            keepDays == null ? Retention.ALL.age() : Duration.ofDays(keepDays),
-            keepMib == null ? Retention.ALL.bytes() : keepMib << 20));
+        new Retention(keepFor, keepSize));
   }
 
   private RedisShimSettings settings(Address from, Address to, @Nullable Recording recording)
@@ -350,10 +346,10 @@ final class RedisShimCommand implements Callable<Integer> {
         RedisShimSettings.of(from, to)
             .withConnections(clients)
             .withSharing(!noSharing)
-            .withSpinning(Duration.ofNanos(spin * 1000L))
+            .withSpinning(spin)
             .withOutside(outside)
             .withMonitor(effects == Effects.MONITOR)
-            .withSpill(Path.of(System.getProperty("java.io.tmpdir")), (long) spill << 20)
+            .withSpill(Path.of(System.getProperty("java.io.tmpdir")), spill)
             .withProcessors(
                 threads != null
                     ? threads

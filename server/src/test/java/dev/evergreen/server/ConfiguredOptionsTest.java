@@ -4,13 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.settings.SettingsPage;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -92,6 +95,46 @@ final class ConfiguredOptionsTest {
   void aFileThatIsNotThereIsNamed() {
     var said = told(Map.of(), "--config", folder.resolve("none.conf").toString());
     assertTrue(said.contains("none.conf cannot be read"), said);
+  }
+
+  @Test
+  void thePageOfATraceIsConfiguredToo() {
+    var page = Main.commandLine().getSubcommands().get("trace").getSubcommands().get("page");
+    var configuration = page.getCommandSpec().findOption("--config");
+    assertNotEquals(null, configuration);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"memcached, memcached.md", "proxy, proxy.md", "redis, redis-shim.md"})
+  void eachOptionIsOnItsPage(String name, String page) throws IOException {
+    var commands = Main.commandLine().getSubcommands();
+    var command = name.equals("redis") ? commands.get("shim").getSubcommands() : commands;
+    var text = SettingsPage.text(page);
+    for (var option : command.get(name).getCommandSpec().options()) {
+      if (!option.hidden() && !option.usageHelp() && !option.versionHelp()) {
+        // The proxy's page has the words without hyphens.
+        assertTrue(
+            Arrays.stream(option.names())
+                .map(word -> name.equals("proxy") ? word.replaceFirst("^--", "") : word)
+                .anyMatch(word -> Pattern.compile("[` -]" + word + "\\b").matcher(text).find()),
+            option.longestName());
+      }
+    }
+  }
+
+  @Test
+  void thePageOfTheProxyHasTheDefaults() throws IOException {
+    var text = SettingsPage.text("proxy.md");
+    var proxy = Main.commandLine().getSubcommands().get("proxy");
+    for (var option : proxy.getCommandSpec().options()) {
+      var value = option.defaultValue();
+      if (value != null && !value.equals("false")) {
+        var word = option.longestName().substring(2);
+        assertTrue(
+            text.lines().anyMatch(line -> line.contains("`" + word + "`") && line.contains(value)),
+            word);
+      }
+    }
   }
 
   @Test

@@ -231,7 +231,7 @@ class ProxyCommandTest {
         "--origin http://a --listen 8080",
         "--origin http://a --listen 127.0.0.1:99999",
         "--origin http://a --memory lots",
-        "--origin http://a --disk 1g",
+        "--origin http://a --disk 1GiB",
         "--origin http://a --tls-cert x",
         "--origin http://a --proxy-protocol",
         "--origin http://a --trust example.com",

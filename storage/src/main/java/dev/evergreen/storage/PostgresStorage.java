@@ -5,6 +5,7 @@ import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
+import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -134,6 +135,9 @@ public final class PostgresStorage implements Storage {
       int connections,
       Duration patience) {
 
+    /** What the variables of a database begin with, in the environment. */
+    public static final String VARIABLES = "EVERGREEN_POSTGRES_";
+
     private static final String PREFIX = "jdbc:postgresql:";
 
     /** The driver's former word, too. */
@@ -185,6 +189,35 @@ public final class PostgresStorage implements Storage {
     /** The user and password of the URL, 4 connections, and a patience of 10 seconds. */
     public static Settings of(String url) {
       return new Settings(url, null, null, 4, Duration.ofSeconds(10));
+    }
+
+    /**
+     * What stands in a file of Java properties, with the keys {@code url}, which must be there,
+     * {@code user}, {@code password}, {@code connections} and {@code patience}.
+     *
+     * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
+     *     names the key and the file
+     * @throws java.io.UncheckedIOException if the file cannot be read
+     */
+    public static Settings configuredBy(Path file) {
+      return configuredBy(dev.evergreen.settings.Settings.of(file));
+    }
+
+    /**
+     * What stands in the environment: each key of {@link #configuredBy(Path)} in capitals behind
+     * {@value #VARIABLES}.
+     *
+     * @throws IllegalArgumentException if a variable is not known or its value makes no sense; the
+     *     message names it
+     */
+    public static Settings configuredByEnvironment() {
+      return configuredBy(dev.evergreen.settings.Settings.of(System.getenv(), VARIABLES));
+    }
+
+    static Settings configuredBy(dev.evergreen.settings.Settings given) {
+      given.knowOnly(dev.evergreen.settings.Settings.keysOf(Settings.class, ""));
+      var _ = given.needed("url");
+      return given.changed(of(PREFIX), ""); // without a URL of its own, as one is given
     }
 
     /** With this user. */

@@ -24,8 +24,6 @@ import java.lang.foreign.MemorySegment;
 final class Cleaner {
   static final int SWEEP_PAUSE = 10;
 
-  private static final double SHARE_OF_NEW = 0.1;
-
   /**
    * When so many bytes were kept and nothing came free, a segment goes whatever is in it: a writer
    * waits for this.
@@ -135,7 +133,7 @@ final class Cleaner {
   }
 
   private boolean evictOne(Purpose purpose) {
-    boolean fromNew = segments.newOnes() > segments.used() * SHARE_OF_NEW;
+    boolean fromNew = segments.newOnes() > segments.used() * Store.SHARE_OF_NEW;
     int victim = oldest(fromNew ? Segments.NEW : Segments.PROVEN);
     if (victim < 0) {
       victim = oldest(fromNew ? Segments.PROVEN : Segments.NEW);
@@ -255,6 +253,9 @@ final class Cleaner {
       records.fragment(index.place(slot), records.fragmentNumber(place), target);
     } else {
       index.replace(slot, target);
+      if (segments.queueOf(place) != segments.queueOf(target)) {
+        items.counters.provenItems.increment(); // nothing that is proven becomes new
+      }
       segments.noteExpiry(segments.of(target), records.expiry(target));
     }
     segments.unpin(target);

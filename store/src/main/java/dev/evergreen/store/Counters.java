@@ -6,8 +6,9 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** Counts that threads add to without meeting. */
 final class Counters {
-  /** Of what is held; all others are of what was done. */
+  // Of what is held; all others are of what was done.
   final LongAdder bytes = new LongAdder();
+  final LongAdder provenItems = new LongAdder();
 
   private final List<LongAdder> done = new ArrayList<>();
 
@@ -29,6 +30,12 @@ final class Counters {
   final LongAdder provenAgain = counter();
   final LongAdder directReclaims = counter();
   final LongAdder evictedActive = counter();
+  final LongAdder evictedExpiring = counter();
+  final LongAdder newHits = counter();
+  final LongAdder provenHits = counter();
+
+  /** For how many seconds what was evicted last had not been read. */
+  volatile int evictedIdle;
 
   private LongAdder counter() {
     var counter = new LongAdder();
@@ -38,5 +45,6 @@ final class Counters {
 
   void reset() {
     done.forEach(LongAdder::reset);
+    evictedIdle = 0;
   }
 }

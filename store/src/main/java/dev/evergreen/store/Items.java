@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
  * What is done to linked items, all of it under the lock of the item's bucket, and the parts that
  * it is done with.
  *
- * <p>Invariant: the counted bytes are the sizes of all linked items; no record of a linked item is
- * killed.
+ * <p>Invariant: the counted bytes are the sizes of all linked items, and those counted as proven
+ * are what of them is in proven segments; no record of a linked item is killed.
  */
 final class Items {
   private static final System.Logger LOG = System.getLogger(Store.class.getName());
@@ -40,7 +40,7 @@ final class Items {
     // Room to raise the limit later, where address space is free.
     long capacity = (Memory.isLazy() ? 4 * limit : limit) / size * size;
     records = new Records(Memory.reserve(capacity + MARGIN, arena), size);
-    segments = new Segments(limit, capacity);
+    segments = new Segments(limit, capacity, life::now);
     index = new Index(capacity / LEAST_RECORD, records, hash, arena);
     ghosts = new Ghosts(limit);
     holds = new Holds(limit, segments.count(), segments.size);
@@ -87,6 +87,7 @@ final class Items {
     segments.noteExpiry(segments.of(place), records.expiry(place));
     counters.totalItems.increment();
     counters.bytes.add(records.itemSize(place));
+    countProven(place, 1);
   }
 
   void unlink(long slot) {
@@ -103,7 +104,20 @@ final class Items {
 
   private void forget(long place) {
     counters.bytes.add(-records.itemSize(place));
+    countProven(place, -1);
     kill(place);
+  }
+
+  private void countProven(long place, int count) {
+    if (segments.queueOf(place) == Segments.PROVEN) {
+      counters.provenItems.add(count);
+    }
+  }
+
+  /** Counts a read that found the item. */
+  void countHit(long place) {
+    boolean proven = segments.queueOf(place) == Segments.PROVEN;
+    (proven ? counters.provenHits : counters.newHits).increment();
   }
 
   /** Unlinks an item that has expired or was flushed. */
@@ -130,6 +144,10 @@ final class Items {
     if ((records.bits(place) & Records.FREQUENCY) != 0) {
       counters.evictedActive.increment();
     }
+    if (records.expiry(place) != 0) {
+      counters.evictedExpiring.increment();
+    }
+    counters.evictedIdle = Math.max(0, life.now() - records.lastAccess(place));
     ghosts.add(hash);
     tellEvicted(place);
     unlink(slot);

@@ -54,8 +54,11 @@ final class Reader {
             break;
           }
           item.validWhile(bucket, header);
-          if (!fetch.unnoticed && !Items.isNoted(item.bits, item.lastAccess, now)) {
-            notice(bucket, header, place, now);
+          if (!fetch.unnoticed) {
+            items.countHit(place);
+            if (!Items.isNoted(item.bits, item.lastAccess, now)) {
+              notice(bucket, header, place, now);
+            }
           }
           return Outcome.FOUND;
         }
@@ -147,6 +150,7 @@ final class Reader {
     }
     if (!fetch.unnoticed) {
       items.access(place, now);
+      items.countHit(place);
     }
     return Outcome.FOUND;
   }

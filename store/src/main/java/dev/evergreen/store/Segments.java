@@ -3,6 +3,7 @@ package dev.evergreen.store;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.IntSupplier;
 
 /**
  * The store's memory as segments of equal size, each written from its beginning to its end.
@@ -62,26 +63,35 @@ final class Segments {
   private final AtomicIntegerArray expiries;
   private final AtomicIntegerArray open = new AtomicIntegerArray(OUTPUTS);
 
+  private final IntSupplier clock;
+
   // Guarded by this.
   private final long[] ages;
+  private final int[] beginnings;
   private final byte[] queues;
   private final int[] free;
   private int freed;
   private int fresh;
-  private long clock;
+  private long begun;
 
   private volatile int used;
   private volatile int allowed;
   private volatile int newOnes;
 
-  /** Segments of a size that suits the limit, which may later be raised to the capacity. */
-  Segments(long limit, long capacity) {
+  /**
+   * Segments of a size that suits the limit, which may later be raised to the capacity.
+   *
+   * @param clock tells the second
+   */
+  Segments(long limit, long capacity, IntSupplier clock) {
+    this.clock = clock;
     size = sizeFor(limit);
     shift = Integer.numberOfTrailingZeros(size);
     int count = Math.toIntExact(capacity / size);
     states = new AtomicLongArray(count);
     expiries = new AtomicIntegerArray(count);
     ages = new long[count];
+    beginnings = new int[count];
     queues = new byte[count];
     free = new int[count];
     allowed = (int) (limit / size);
@@ -143,6 +153,20 @@ final class Segments {
 
   long age(int segment) {
     return ages[segment];
+  }
+
+  /**
+   * For how many seconds the oldest segment of a queue has been there that holds something; 0 if
+   * none does. A moment ago is good enough.
+   */
+  int oldestSeconds(int queue, int now) {
+    int oldest = now;
+    for (int i = 0; i < count(); i++) {
+      if (queues[i] == queue && liveBytes(i) > 0) {
+        oldest = Math.min(oldest, beginnings[i]);
+      }
+    }
+    return now - oldest;
   }
 
   int usedBytes(int segment) {
@@ -224,7 +248,8 @@ final class Segments {
     int queue = output == KEPT ? PROVEN : output % COMPACTED;
     queues[segment] = (byte) queue;
     newOnes += queue == NEW ? 1 : 0;
-    ages[segment] = ++clock;
+    ages[segment] = ++begun;
+    beginnings[segment] = clock.getAsInt();
     expiries.set(segment, NEVER);
     used++;
     states.set(segment, ((long) OPEN << PHASE) | FIRST);
@@ -238,6 +263,7 @@ final class Segments {
     if (usedBytes(segment) == FIRST) {
       synchronized (this) {
         ages[segment] = ages[source];
+        beginnings[segment] = beginnings[source];
       }
     }
   }

@@ -14,6 +14,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Nothing is allocated on the heap for an item. Lookups allocate nothing at all.
  */
 public final class Store implements AutoCloseable {
+
+  /** New items that have more than this share of the memory are evicted before proven ones. */
+  public static final double SHARE_OF_NEW = 0.1;
+
   private final Arena arena = Arena.ofShared();
   private final StoreOptions options;
   private final Life life;
@@ -356,7 +360,22 @@ public final class Store implements AutoCloseable {
         counters.proven.sum(),
         counters.provenAgain.sum(),
         counters.directReclaims.sum(),
-        counters.evictedActive.sum());
+        counters.evictedActive.sum(),
+        counters.evictedExpiring.sum(),
+        counters.evictedIdle);
+  }
+
+  /** What of the items is new, and what is proven. */
+  public StoreQueues queues() {
+    var counters = items.counters;
+    int now = items.life.now();
+    return new StoreQueues(
+        counters.provenItems.sum(),
+        items.segments.used(),
+        items.segments.oldestSeconds(Segments.NEW, now),
+        items.segments.oldestSeconds(Segments.PROVEN, now),
+        counters.newHits.sum(),
+        counters.provenHits.sum());
   }
 
   /** Begins to count anew what the store does. */
@@ -372,6 +391,11 @@ public final class Store implements AutoCloseable {
   /** Where the items are found; for tests. */
   Index index() {
     return items.index;
+  }
+
+  /** Whether the record is proven; for tests. */
+  boolean isProven(long place) {
+    return items.segments.queueOf(place) == Segments.PROVEN;
   }
 
   /** The pins of all segments; for tests. */

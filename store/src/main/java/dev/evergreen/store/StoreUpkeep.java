@@ -13,6 +13,8 @@ package dev.evergreen.store;
  * @param provenAgain older items that were kept then
  * @param directReclaims how often a writer had to make room itself
  * @param evictedActive items evicted although they had been read lately
+ * @param evictedExpiring items evicted that would have expired some day
+ * @param evictedIdle for how many seconds the item that was evicted last had not been read
  */
 public record StoreUpkeep(
     long rounds,
@@ -24,4 +26,6 @@ public record StoreUpkeep(
     long proven,
     long provenAgain,
     long directReclaims,
-    long evictedActive) {}
+    long evictedActive,
+    long evictedExpiring,
+    int evictedIdle) {}

@@ -320,7 +320,7 @@ class EdgesTest {
   /** Such as one whose record is deleted while it is sent. */
   @Test
   void aSegmentOfWhichSomethingIsHeldIsNotFreed() {
-    var segments = new Segments(MIB, MIB);
+    var segments = new Segments(MIB, MIB, () -> 0);
     int whole = segments.size - Segments.FIRST;
     long place = segments.allocate(Segments.NEW, whole);
     // There is no room for this, so that the former is full.

@@ -570,4 +570,42 @@ class StoreTest {
       assertEquals(1030, test.item.expiry());
     }
   }
+
+  /** For those who watch it: which items are there, for how long, and what was evicted. */
+  @Test
+  void whatIsNewAndWhatIsProvenIsKnownWithItsAge() {
+    try (var test = new TestStore(2 * MIB)) {
+      var value = "x".repeat(500);
+      for (int i = 0; i < 100; i++) {
+        test.store("old" + i, value, new Change().expiry(i % 2 == 0 ? 0 : 9000));
+      }
+      test.get("old0");
+      test.clock.addAndGet(7);
+      assertEquals(new StoreQueues(0, usedSegments(test), 7, 0, 1, 0), test.store.queues());
+      for (int i = 0; test.store.stats().evictions() == 0; i++) {
+        test.set("k" + i, value);
+      }
+      var upkeep = test.store.upkeep();
+      assertEquals(7, upkeep.evictedIdle());
+      assertTrue(upkeep.evictedExpiring() > 0);
+      assertTrue(upkeep.evictedExpiring() < test.store.stats().evictions());
+      // It was read, so it is kept, and proven from now on.
+      assertEquals(1, test.store.queues().provenItems());
+      assertEquals(0, test.store.queues().provenSeconds());
+      test.clock.addAndGet(5);
+      test.get("old0");
+      assertEquals(5, test.store.queues().provenSeconds());
+      assertEquals(1, test.store.queues().provenHits());
+      test.checkAccounts();
+      assertEquals(Outcome.STORED, test.delete("old0"));
+      assertEquals(0, test.store.queues().provenItems());
+      assertEquals(0, test.store.queues().provenSeconds());
+      test.store.resetCounts();
+      assertEquals(0, test.store.upkeep().evictedIdle());
+    }
+  }
+
+  private static int usedSegments(TestStore test) {
+    return (int) (test.store.stats().memory() / Segments.sizeFor(2 * MIB));
+  }
 }

@@ -103,6 +103,18 @@ final class TestStore implements AutoCloseable {
     assertTrue(stats.bytes() <= stats.memory(), "bytes within the memory");
     assertEquals(0, stats.heldBytes(), "held bytes");
     assertEquals(0, store.pins(), "pins");
+    assertEquals(provenItems(), store.queues().provenItems(), "proven items");
+  }
+
+  private long provenItems() {
+    var index = store.index();
+    long proven = 0;
+    for (long bucket = 0; bucket < index.buckets() * Index.BUCKET; bucket += Index.BUCKET) {
+      for (long slot = index.nextSlot(bucket); slot != 0; slot = index.nextSlot(slot)) {
+        proven += index.place(slot) != 0 && store.isProven(index.place(slot)) ? 1 : 0;
+      }
+    }
+    return proven;
   }
 
   @Override

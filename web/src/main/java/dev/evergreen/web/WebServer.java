@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import dev.evergreen.core.Node;
+import dev.evergreen.logs.LineLog;
 import dev.evergreen.settings.Settings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -74,6 +75,7 @@ public final class WebServer implements AutoCloseable {
   private final Peers peers;
   private final Counters counters;
   private final Watchdog watchdog;
+  private final @Nullable LineLog<AnsweredRequest> accessLog;
   private final AtomicBoolean closed = new AtomicBoolean();
 
   private WebServer(Builder builder) {
@@ -112,11 +114,21 @@ public final class WebServer implements AutoCloseable {
     builder.files.forEach((path, base) -> handlers.add(new Files(path, base, builder.singlePage)));
     var answering = new Handler.Sequence(handlers);
     server.setHandler(new TracedHandler(answering, builder.tracing, edge, settings));
-    if (builder.requestLog != null) {
-      server.setRequestLog(new AnsweredRequests(builder.requestLog, edge));
-    }
     server.setErrorHandler(replies::refuseForServer);
     watchdog = new Watchdog(settings, edge.live, peers, hub, counters, failures);
+    // Last, as it has a thread.
+    accessLog = builder.openAccessLog();
+    var logs = new ArrayList<Consumer<? super AnsweredRequest>>();
+    if (accessLog != null) {
+      logs.add(accessLog::write);
+    }
+    if (builder.requestLog != null) {
+      logs.add(builder.requestLog);
+    }
+    if (!logs.isEmpty()) {
+      server.setRequestLog(
+          new AnsweredRequests(answered -> logs.forEach(log -> log.accept(answered)), edge));
+    }
   }
 
   /** A few platform threads wait for sockets; everything that may block is on virtual ones. */
@@ -302,7 +314,23 @@ public final class WebServer implements AutoCloseable {
     } catch (Exception e) {
       System.getLogger(WebServer.class.getName())
           .log(System.Logger.Level.WARNING, "The web server did not stop cleanly.", e);
+    } finally {
+      if (accessLog != null) {
+        accessLog.close();
+      }
     }
+  }
+
+  /** Opens the file of the access log anew, as after somebody has moved it away. */
+  public void reopenAccessLog() {
+    if (accessLog != null) {
+      accessLog.reopen();
+    }
+  }
+
+  /** How many lines the access log has left out, as its disk was too slow or full. */
+  public long accessLogDropped() {
+    return accessLog == null ? 0 : accessLog.dropped();
   }
 
   /** Collects what the server shall serve. */
@@ -327,6 +355,8 @@ public final class WebServer implements AutoCloseable {
     private final Set<String> peers = new LinkedHashSet<>();
     private WebTracing tracing = WebTracing.NONE;
     private @Nullable Consumer<? super AnsweredRequest> requestLog;
+    private boolean logsAccess;
+    private @Nullable Path accessLog;
     private @Nullable String contentSecurityPolicy;
 
     private final TypeScript typeScript = new TypeScript();
@@ -408,6 +438,29 @@ public final class WebServer implements AutoCloseable {
       return this;
     }
 
+    /**
+     * Appends a line for each answered request to a file ({@link AnsweredRequest#line}), by a
+     * thread of its own: a slow disk holds up no request. There is none by default.
+     *
+     * @param file null for the standard output
+     */
+    public Builder accessLog(@Nullable Path file) {
+      logsAccess = true;
+      accessLog = file;
+      return this;
+    }
+
+    private @Nullable LineLog<AnsweredRequest> openAccessLog() {
+      try {
+        return logsAccess
+            ? new LineLog<>("evergreen-web-log", accessLog, AnsweredRequest::line)
+            : null;
+      } catch (IOException e) {
+        throw new UncheckedIOException(
+            "The access log " + accessLog + " cannot be opened: " + e, e);
+      }
+    }
+
     /** Traces the work on requests; nothing does by default. */
     public Builder tracing(WebTracing value) {
       tracing = value;
@@ -422,7 +475,7 @@ public final class WebServer implements AutoCloseable {
 
     /**
      * Takes the settings that stand in a file of Java properties; the keys are in {@code
-     * docs/operations.md}. What is called later changes them.
+     * docs/settings.md}. What is called later changes them.
      *
      * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
      *     names the key and the file
@@ -732,7 +785,7 @@ public final class WebServer implements AutoCloseable {
     /**
      * Starts.
      *
-     * @throws UncheckedIOException if the port cannot be had
+     * @throws UncheckedIOException if the port, or the file of the access log, cannot be had
      */
     public WebServer start() {
       return new WebServer(this).start();

@@ -1,9 +1,13 @@
 package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.live.HandNode;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
@@ -12,6 +16,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What a log is told of the requests of a real server. */
 final class RequestLogTest {
@@ -74,6 +79,41 @@ final class RequestLogTest {
       assertEquals(400, raw.status());
       assertEquals(400, next().status());
     }
+  }
+
+  /** Beside whoever is told by the program. */
+  @Test
+  void aSettingNamesAFileForTheLines(@TempDir Path folder) throws Exception {
+    var file = folder.resolve("access.log");
+    var settings = Files.writeString(folder.resolve("settings"), "access-log = " + file + "\n");
+    var told = new LinkedBlockingQueue<AnsweredRequest>();
+    try (var logged =
+        WebServer.builder(new HandNode())
+            .configuredBy(settings)
+            .requestLog(told::add)
+            .port(0)
+            .start()) {
+      Http.get(logged, "/one");
+      assertTrue(told.poll(20, TimeUnit.SECONDS) != null, "its line waits to be written by now");
+      Files.move(file, folder.resolve("former.log"));
+      logged.reopenAccessLog();
+      Http.get(logged, "/two");
+      assertTrue(told.poll(20, TimeUnit.SECONDS) != null, "and that of the second");
+    }
+    var line = "127\\.0\\.0\\.1 - - \\[[^]]+\\] \"GET /%s\" 404 \\d+\n";
+    assertMatches(line.formatted("one"), Files.readString(folder.resolve("former.log")));
+    assertMatches(line.formatted("two"), Files.readString(file));
+  }
+
+  private static void assertMatches(String expected, String text) {
+    assertTrue(text.matches(expected), text);
+  }
+
+  @Test
+  void anAccessLogThatCannotBeWrittenEndsTheStart(@TempDir Path folder) {
+    var builder = WebServer.builder(new HandNode()).port(0).accessLog(folder);
+    var refused = assertThrows(UncheckedIOException.class, builder::start);
+    assertTrue(String.valueOf(refused.getMessage()).contains(folder.toString()));
   }
 
   @Test

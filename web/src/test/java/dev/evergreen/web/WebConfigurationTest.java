@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.settings.Settings;
+import dev.evergreen.settings.SettingsPage;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -13,9 +14,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.Locale;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -34,27 +34,24 @@ final class WebConfigurationTest {
   }
 
   @Test
-  void everyLimitHasAKey() throws Exception {
-    for (var limit : WebSettings.class.getRecordComponents()) {
-      var variable =
-          "EVERGREEN_WEB_" + WebConfiguration.key(limit).replace('-', '_').toUpperCase(Locale.ROOT);
-      var set = limits(Map.of(variable, "7"));
-      var expected = limit.getType() == Duration.class ? Duration.ofMillis(7) : (Object) 7;
-      for (var each : WebSettings.class.getRecordComponents()) {
-        var untouched = each.getAccessor().invoke(WebSettings.DEFAULT);
-        assertEquals(
-            each.getName().equals(limit.getName()) ? expected : untouched,
-            each.getAccessor().invoke(set),
-            variable);
-      }
-    }
+  void limitsAreSetByTheirNames() {
+    assertEquals(
+        WebSettings.DEFAULT
+            .withMaxViews(7)
+            .withMaxHeldBytes(64 << 20)
+            .withStallAfter(Duration.ofMillis(250)),
+        limits(
+            Map.of(
+                "EVERGREEN_WEB_MAX_VIEWS", "7",
+                "EVERGREEN_WEB_MAX_HELD_BYTES", "64MiB",
+                "EVERGREEN_WEB_STALL_AFTER", "250ms")));
   }
 
   @Test
   void aServerIsConfiguredByAFileAndWhatIsCalledLaterChangesThat() throws Exception {
     var file = folder.resolve("web.properties");
     Files.writeString(
-        file, "port = 1\nallowed-hosts = One.example, two.example\nmax-header-bytes = 3000\n");
+        file, "port = 1\nallowed-hosts = One.example, two.example\nmax-header-bytes = 3000B\n");
     try (var node = EmbeddedNode.builder().start();
         var server = WebServer.builder(node).configuredBy(file).port(0).start()) {
       assertTrue(server.port() > 1);
@@ -79,7 +76,9 @@ final class WebConfigurationTest {
   void whatMakesNoSenseIsRefusedByName() {
     refuses("EVERGREEN_WEB_MAX_VEIWS in the environment is none of ", "MAX_VEIWS", "1");
     refuses("it must be a whole number", "MAX_VIEWS", "many");
-    refuses("EVERGREEN_WEB_STALL_AFTER_MILLIS", "STALL_AFTER_MILLIS", "0");
+    refuses("EVERGREEN_WEB_STALL_AFTER in the environment makes no sense", "STALL_AFTER", "0s");
+    refuses("it must be a time with its unit", "HEARTBEAT_EVERY", "15000");
+    refuses("it must be a size with its unit", "MAX_RESULT_BYTES", "4194304");
     refuses("An origin is written as", "PEERS", "two.example");
     refuses("A network is written as", "BEHIND_FORWARDED", "proxy.example");
   }
@@ -111,30 +110,20 @@ final class WebConfigurationTest {
         refused.getMessage());
   }
 
-  /** The page for those who write clients and run servers. */
+  /** Each default of the page, given as a setting, changes nothing. */
   @Test
-  void everyLimitIsDocumentedWithItsDefault() throws Exception {
-    var page = Files.readString(Path.of("../docs/web-protocol.md"));
-    for (var limit : WebSettings.class.getRecordComponents()) {
-      var row = "| `" + limit.getName() + "` | ";
-      // What depends on the heap is told in words.
-      var value =
-          Set.of("maxHeldBytes", "maxAnswerBytes").contains(limit.getName())
-              ? "256 MiB, or a quarter of the heap if that is less"
-              : told(limit.getName(), limit.getAccessor().invoke(WebSettings.DEFAULT));
-      assertTrue(page.contains(row + value + " | "), () -> row + value);
+  void thePageOfSettingsHasEachKeyWithItsDefault() throws Exception {
+    var limits = SettingsPage.section("Limits of a web server");
+    assertEquals(Settings.keysOf(WebSettings.class, ""), limits.keySet());
+    var inWords = limits.keySet().stream().filter(key -> limits.get(key).isEmpty()).toList();
+    // What depends on the heap.
+    assertEquals(List.of("max-answer-bytes", "max-held-bytes"), inWords);
+    var file = Files.writeString(folder.resolve("page"), SettingsPage.defaults(limits));
+    assertEquals(WebSettings.DEFAULT, Settings.of(file).changed(WebSettings.DEFAULT, ""));
+    limits.putAll(SettingsPage.section("A web server"));
+    try (var node = EmbeddedNode.builder().start()) {
+      assertEquals(WebConfiguration.takers(WebServer.builder(node)).keySet(), limits.keySet());
     }
-  }
-
-  private static String told(String name, Object value) {
-    if (value instanceof Duration time) {
-      return time.toSeconds() + " s";
-    }
-    int number = (Integer) value;
-    if (!name.contains("Bytes")) {
-      return String.format(Locale.ROOT, "%,d", number);
-    }
-    return number < 1 << 20 ? (number >> 10) + " KiB" : (number >> 20) + " MiB";
   }
 
   private static void refuses(String message, String key, String value) {

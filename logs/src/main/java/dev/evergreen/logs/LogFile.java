@@ -1,4 +1,4 @@
-package dev.evergreen.proxy;
+package dev.evergreen.logs;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 

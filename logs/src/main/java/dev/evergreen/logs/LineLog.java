@@ -1,4 +1,4 @@
-package dev.evergreen.proxy;
+package dev.evergreen.logs;
 
 import java.io.IOException;
 import java.nio.file.Path;
@@ -7,17 +7,20 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes a line for each transaction, by a thread of its own: a slow disk holds up no request. What
- * does not fit into its queue, or comes behind the end, is dropped and counted, as is what cannot
- * be written. After a failure, such as a full disk, it goes on; that it fails is told once until it
- * can write again. Each line begins at a line's beginning.
+ * Writes a line for each of what is told to it, such as requests, by a thread of its own: a slow
+ * disk holds up nobody. What does not fit into its queue, or comes behind the end, is dropped and
+ * counted, as is what cannot be written. After a failure, such as a full disk, it goes on; that it
+ * fails is told once until it can write again. Each line begins at a line's beginning.
+ *
+ * @param <T> what a line is of
  */
-final class AccessLog implements AutoCloseable {
+public final class LineLog<T> implements AutoCloseable {
 
-  private static final System.Logger LOG = System.getLogger(AccessLog.class.getName());
+  private static final System.Logger LOG = System.getLogger(LineLog.class.getName());
   private static final int QUEUE = 16_384;
 
   /** For how long its end waits for a file that takes nothing. */
@@ -30,20 +33,20 @@ final class AccessLog implements AutoCloseable {
 
   /** Writes a line. */
   private final class Line implements Task {
-    private final Course course;
+    private final T told;
 
-    Line(Course course) {
-      this.course = course;
+    Line(T told) {
+      this.told = told;
     }
 
     @Override
     public void run() {
-      append(course);
+      append(told);
     }
   }
 
   private final @Nullable Path path;
-  private final LogFormat format;
+  private final Function<? super T, String> format;
   private final BlockingQueue<Task> queue = new ArrayBlockingQueue<>(QUEUE);
   private final LongAdder dropped = new LongAdder();
   private final Thread thread;
@@ -58,17 +61,22 @@ final class AccessLog implements AutoCloseable {
   /**
    * One that is open.
    *
+   * @param name of its thread
    * @param path of what is appended to; null for the standard output
+   * @param format a line, without its end; made by the thread
+   * @throws IOException if the file cannot be opened
    */
-  AccessLog(@Nullable Path path, LogFormat format) throws IOException {
+  public LineLog(String name, @Nullable Path path, Function<? super T, String> format)
+      throws IOException {
     this.path = path;
     this.format = format;
     file = LogFile.open(path, dropped);
-    thread = Thread.ofPlatform().daemon().name("proxy-access-log").start(this::run);
+    thread = Thread.ofPlatform().daemon().name(name).start(this::run);
   }
 
-  void write(Course course) {
-    var line = new Line(course);
+  /** Has a line written; never blocks. */
+  public void write(T told) {
+    var line = new Line(told);
     if (!queue.offer(line)) {
       dropped.increment();
     } else if (ended) {
@@ -79,19 +87,19 @@ final class AccessLog implements AutoCloseable {
   /** Of each line that nobody will write, either its writer or the thread drops it. */
   private void dropQueue() {
     for (var task = queue.poll(); task != null; task = queue.poll()) {
-      if (task instanceof Line) {
+      if (task instanceof LineLog<?>.Line) {
         dropped.increment();
       }
     }
   }
 
   /** How many lines were dropped. */
-  long dropped() {
+  public long dropped() {
     return dropped.sum();
   }
 
   /** Opens the file anew, as after somebody has moved it away. */
-  void reopen() {
+  public void reopen() {
     var _ = queue.offer(this::openAgain);
   }
 
@@ -118,15 +126,15 @@ final class AccessLog implements AutoCloseable {
     } catch (IOException | RuntimeException e) {
       if (!failing) {
         failing = true;
-        LOG.log(System.Logger.Level.ERROR, "the access log " + path + " cannot be written", e);
+        LOG.log(System.Logger.Level.ERROR, "the log " + path + " cannot be written", e);
       }
     }
   }
 
-  private void append(Course course) {
+  private void append(T told) {
     boolean done = false;
     try {
-      file.add(format.line(course));
+      file.add(format.apply(told));
       done = true;
     } finally {
       if (!done) {
@@ -156,7 +164,7 @@ final class AccessLog implements AutoCloseable {
     try {
       if (!queue.offer(this::end, CLOSING_SECONDS, TimeUnit.SECONDS)
           || !thread.join(Duration.ofSeconds(CLOSING_SECONDS))) {
-        LOG.log(System.Logger.Level.ERROR, "the access log " + path + " does not end");
+        LOG.log(System.Logger.Level.ERROR, "the log " + path + " does not end");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -1,0 +1,43 @@
+package dev.evergreen.server;
+
+import dev.evergreen.settings.Settings;
+import java.time.Duration;
+import java.util.function.Function;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** Options that are times and sizes, in the form that they have in all {@link Settings}. */
+final class Quantities {
+
+  private Quantities() {}
+
+  /** Reads a time, such as {@code 10s}. */
+  static final class Time implements ITypeConverter<Duration> {
+    /** Made by picocli. */
+    Time() {}
+
+    @Override
+    public Duration convert(String value) {
+      return read(value, Settings::duration);
+    }
+  }
+
+  /** Reads a size, such as {@code 64MiB}. */
+  static final class Size implements ITypeConverter<Long> {
+    /** Made by picocli. */
+    Size() {}
+
+    @Override
+    public Long convert(String value) {
+      return read(value, Settings::size);
+    }
+  }
+
+  private static <T> T read(String value, Function<String, T> reader) {
+    try {
+      return reader.apply(value);
+    } catch (IllegalArgumentException e) {
+      throw new TypeConversionException("'" + value + "': " + e.getMessage());
+    }
+  }
+}
