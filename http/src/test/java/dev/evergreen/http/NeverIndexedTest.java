@@ -10,6 +10,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.util.BitSet;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
@@ -37,7 +38,7 @@ class NeverIndexedTest {
     for (int block = 0; block < 30; block++) {
       var fields = new DefaultHttp2Headers(false);
       if (random.nextInt(4) == 0) {
-        encoder.maxHeaderTableSize(random.nextInt(5) * 1_000);
+        encoder.maxHeaderTableSize(1_000L * random.nextInt(5));
       }
       for (int i = random.nextInt(20); i >= 0; i--) {
         fields.add(random.nextInt(5) == 0 ? "accept" : text(random, 'a'), text(random, 'A'));
@@ -99,6 +100,6 @@ class NeverIndexedTest {
     var block = new byte[] {(byte) 0x82, (byte) 0x86, 0x14, 2, '/', 's', 0x01, 1, 'a'};
     var request = heads.read(1, block, block.length).request(false);
     var sent = Http2Heads.request(RequestHead.of("GET", "/s", request.fields()), false, -1);
-    assertEquals(java.util.Set.of(":path"), sent.neverIndexed());
+    assertEquals(Set.of(":path"), sent.neverIndexed());
   }
 }
