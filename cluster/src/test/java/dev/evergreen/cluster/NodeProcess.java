@@ -36,18 +36,8 @@ final class NodeProcess implements AutoCloseable {
   /** Starts one; see {@link LedgerNode#main} for the arguments. */
   static NodeProcess start(List<String> prefix, String name, List<String> arguments) {
     var command = new ArrayList<>(prefix);
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(
-        List.of(
-            "--enable-native-access=ALL-UNNAMED",
-            "--sun-misc-unsafe-memory-access=allow",
-            "-Xmx256m",
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
-            "-cp",
-            System.getProperty("java.class.path"),
-            LedgerNode.class.getName(),
-            name));
+    command.addAll(SharedClasses.command());
+    command.add(name);
     command.addAll(arguments);
     try {
       var process =
