@@ -1,5 +1,6 @@
 package dev.evergreen.cluster;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.Collection;
@@ -59,12 +60,27 @@ final class Tenure {
   private volatile List<NodeId> voters = List.of();
   private volatile boolean over;
   private volatile long lastToken;
-  private long asked; // guarded by lock
-  private long takeoverAt; // guarded by lock
-  private final Map<NodeId, Long> givenUp = new HashMap<>(); // their margins; guarded by lock
-  private final Set<NodeId> gone = new HashSet<>(); // but not yet agreed to; guarded by lock
-  private long seenFrom; // the first token after the last of them; guarded by lock
-  private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS); // guarded by lock
+
+  @GuardedBy("lock")
+  private long asked;
+
+  @GuardedBy("lock")
+  private long takeoverAt;
+
+  /** Their margins. */
+  @GuardedBy("lock")
+  private final Map<NodeId, Long> givenUp = new HashMap<>();
+
+  /** But not yet agreed to. */
+  @GuardedBy("lock")
+  private final Set<NodeId> gone = new HashSet<>();
+
+  /** The first token after the last of them. */
+  @GuardedBy("lock")
+  private long seenFrom;
+
+  @GuardedBy("lock")
+  private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS);
 
   /**
    * @param byEvidence from the moment in which all know that a node is given up to that in which
@@ -171,7 +187,7 @@ final class Tenure {
     }
   }
 
-  /** Holds the lock. */
+  @GuardedBy("lock")
   private boolean isAgreedSince(long token) {
     long since = token - seenFrom > 0 ? token : seenFrom;
     return givenUp.isEmpty()

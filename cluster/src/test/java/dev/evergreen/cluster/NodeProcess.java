@@ -3,6 +3,7 @@ package dev.evergreen.cluster;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -24,8 +25,12 @@ final class NodeProcess implements AutoCloseable {
   private final String name;
   private final Process process;
   private final List<String> told = new ArrayList<>(); // guarded by itself
-  private final Map<String, Map<String, Long>> acked = new HashMap<>(); // guarded by told
-  private boolean ended; // guarded by told
+
+  @GuardedBy("told")
+  private final Map<String, Map<String, Long>> acked = new HashMap<>();
+
+  @GuardedBy("told")
+  private boolean ended;
 
   private NodeProcess(String name, Process process) {
     this.name = name;
@@ -157,6 +162,7 @@ final class NodeProcess implements AutoCloseable {
     }
   }
 
+  @GuardedBy("told")
   private List<String> tail() {
     return told.subList(Math.max(0, told.size() - 30), told.size());
   }
