@@ -35,7 +35,9 @@ import java.util.function.Supplier;
  * for a while; a node that is cut off may miss one of the others sooner than the rest, give up that
  * one by a majority that it does not have, and so on until it is alone. So what is decided must be
  * {@linkplain #agree agreed} to by a majority of those who decided before, and who stays must be a
- * majority of those who agreed last.
+ * majority of those who agreed last. Until that has come about, an operation is acknowledged only if
+ * a majority of those who agreed last has answered, too: of three nodes one that is cut off and has
+ * given up another by itself would else be a majority of the two that it knows.
  *
  * <p>Nothing is sent while nothing is saved or decided. Thread-safe.
  */
@@ -58,6 +60,10 @@ final class Tenure {
   private final long byEvidenceNanos;
   private final long otherwiseNanos;
   private volatile List<NodeId> voters = List.of();
+
+  /** A copy of {@link #agreed}, read without the lock. */
+  private volatile List<NodeId> quorum = List.of();
+
   private volatile boolean over;
   private volatile long lastToken;
 
@@ -116,7 +122,12 @@ final class Tenure {
     }
     lock.lock();
     try {
-      now.stream().filter(node -> !voters.contains(node)).forEach(agreed::add);
+      for (var node : now) {
+        if (!voters.contains(node)) {
+          agreed.add(node);
+        }
+      }
+      quorum = List.copyOf(agreed);
       voters = List.copyOf(now);
       answers.keySet().retainAll(now);
       asked = System.nanoTime() - askAgainNanos; // new ones were not asked yet
@@ -144,6 +155,8 @@ final class Tenure {
     lock.lock();
     try {
       agreed.remove(other);
+      quorum = List.copyOf(agreed);
+      changed.signalAll();
     } finally {
       lock.unlock();
     }
@@ -179,7 +192,9 @@ final class Tenure {
         changed.awaitNanos(askAgainNanos);
       }
       agreed.removeAll(gone);
+      quorum = List.copyOf(agreed);
       gone.clear();
+      changed.signalAll();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
@@ -286,12 +301,16 @@ final class Tenure {
    */
   boolean confirmed() {
     long now = System.nanoTime();
-    if (haveVotedSince(voters, now - goodForNanos / 2)) {
+    if (belongedAt(now - goodForNanos / 2)) {
       return !over;
     }
     ask(voters); // in good time for those that come next
-    return awaitAnswers(
-        this::voters, () -> haveVotedSince(voters, now - goodForNanos), now + PATIENCE_NANOS);
+    return awaitAnswers(this::voters, () -> belongedAt(now - goodForNanos), now + PATIENCE_NANOS);
+  }
+
+  /** Whether nobody can have given this node up before a moment. */
+  private boolean belongedAt(long nanos) {
+    return haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);
   }
 
   /** False if these have not answered enough until the deadline, or this node is given up. */
