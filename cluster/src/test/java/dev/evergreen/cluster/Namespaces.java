@@ -123,7 +123,7 @@ final class Namespaces implements AutoCloseable {
     /** The same, but what the one sends passes. */
     STUCK_TO_IT;
 
-    private static final int USUAL = 4;
+    private static final int USUAL = 6;
 
     /** In how many ways a cluster is cut in two, by {@code -Devergreen.cuts}. */
     static int tried() {
