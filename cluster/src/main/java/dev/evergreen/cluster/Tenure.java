@@ -35,9 +35,9 @@ import java.util.function.Supplier;
  * for a while; a node that is cut off may miss one of the others sooner than the rest, give up that
  * one by a majority that it does not have, and so on until it is alone. So what is decided must be
  * {@linkplain #agree agreed} to by a majority of those who decided before, and who stays must be a
- * majority of those who agreed last. Until that has come about, an operation is acknowledged only if
- * a majority of those who agreed last has answered, too: of three nodes one that is cut off and has
- * given up another by itself would else be a majority of the two that it knows.
+ * majority of those who agreed last. Until that has come about, an operation is acknowledged only
+ * if a majority of those who agreed last has answered, too: of three nodes one that is cut off and
+ * has given up another by itself would else be a majority of the two that it knows.
  *
  * <p>Nothing is sent while nothing is saved or decided. Thread-safe.
  */

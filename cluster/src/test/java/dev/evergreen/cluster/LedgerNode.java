@@ -184,8 +184,8 @@ final class LedgerNode {
    * Runs a node until its standard input ends.
    *
    * @param arguments name, port, link port, seeds separated by commas, the storage's file, and
-   *     options: {@code host=ADDRESS}, which is needed, {@code evidence}, {@code pings} for a storage
-   *     without a fence
+   *     options: {@code host=ADDRESS}, which is needed, {@code evidence}, {@code pings} for a
+   *     storage without a fence
    */
   public static void main(String[] arguments) throws IOException {
     var options = List.of(arguments).subList(5, arguments.length);
