@@ -1,3 +1,5 @@
+import static java.util.stream.Collectors.counting;
+import static java.util.stream.Collectors.groupingBy;
 import static java.util.stream.Collectors.joining;
 
 import java.io.IOException;
@@ -5,6 +7,7 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
@@ -27,7 +30,7 @@ import javax.xml.stream.XMLStreamReader;
  *
  * <p>A step that failed without a failed test to show for it counts as one failure, and so does
  * every module that Maven could not build or whose tests' JVM crashed; Maven is told to go on after
- * failed tests, so those never end its goals. What was skipped did not pass. Tests of
+ * failed tests, so those never end its goals. What was skipped did not pass, and why is told. Tests of
  * processes are repeated once when they fail; what passed only then is told. Prints a table, the
  * failures, and as the last line {@code N passed, N failed}; the exit code is 0 if all passed and
  * at least one did.
@@ -40,6 +43,8 @@ final class Summary {
   private static final Pattern TIMEOUT =
       Pattern.compile("\\[ERROR\\] (There was a timeout .*in the fork)");
   private static final Pattern NOT_RUN = Pattern.compile("\\[INFO\\] (.+?) \\.+ SKIPPED.*");
+  private static final Pattern ASSUMPTION =
+      Pattern.compile("^org\\.opentest4j\\.TestAbortedException: (Assumption failed: )?");
   private static final int FAILURES_SHOWN = 100;
 
   /** A line of the list of steps. */
@@ -63,13 +68,13 @@ final class Summary {
   private record Suite(
       String name,
       long passed,
-      int skipped,
+      List<String> skipped,
       double seconds,
       List<String> failures,
       int unnamed,
       List<String> repeated) {
     Suite(String name, long passed, int unnamed, List<String> failures) {
-      this(name, passed, 0, 0, failures, unnamed, List.of());
+      this(name, passed, List.of(), 0, failures, unnamed, List.of());
     }
 
     static Suite broken(String name, String reason) {
@@ -89,11 +94,24 @@ final class Summary {
       return new Suite(
           name,
           passed + other.passed,
-          skipped + other.skipped,
+          both(skipped, other.skipped),
           seconds + other.seconds,
-          Stream.concat(failures.stream(), other.failures.stream()).toList(),
+          both(failures, other.failures),
           unnamed + other.unnamed,
-          Stream.concat(repeated.stream(), other.repeated.stream()).toList());
+          both(repeated, other.repeated));
+    }
+
+    private static List<String> both(List<String> some, List<String> others) {
+      return Stream.concat(some.stream(), others.stream()).toList();
+    }
+
+    /** Each reason why tests were skipped, with their number. */
+    Stream<String> notTested() {
+      return skipped.stream()
+          .collect(groupingBy(reason -> reason, LinkedHashMap::new, counting()))
+          .entrySet()
+          .stream()
+          .map(reason -> "skipped: %s, %d: %s".formatted(name, reason.getValue(), reason.getKey()));
     }
   }
 
@@ -242,7 +260,7 @@ final class Summary {
     factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
     var xml = factory.createXMLStreamReader(in);
     long passed = 0;
-    var skipped = 0;
+    var skipped = new ArrayList<String>();
     var seconds = 0.0;
     var failures = new ArrayList<String>();
     var repeated = new ArrayList<String>();
@@ -252,7 +270,7 @@ final class Summary {
         seconds += seconds(attribute(xml, "time"));
         switch (readCase(xml)) {
           case Passed() -> passed++;
-          case Skipped() -> skipped++;
+          case Skipped(var reason) -> skipped.add(reason);
           case Failed(var reason) -> failures.add(title + ": " + reason);
           case Repeated(var reason) -> {
             passed++;
@@ -261,14 +279,15 @@ final class Summary {
         }
       }
     }
-    return new Suite(name, passed, skipped, seconds, List.copyOf(failures), 0, List.copyOf(repeated));
+    return new Suite(
+        name, passed, List.copyOf(skipped), seconds, List.copyOf(failures), 0, List.copyOf(repeated));
   }
 
   private sealed interface Outcome {}
 
   private record Passed() implements Outcome {}
 
-  private record Skipped() implements Outcome {}
+  private record Skipped(String reason) implements Outcome {}
 
   private record Failed(String reason) implements Outcome {}
 
@@ -289,12 +308,20 @@ final class Summary {
               case "failure", "error" -> new Failed(firstLine(attribute(xml, "message")));
               case "flakyFailure", "flakyError" ->
                   new Repeated(firstLine(attribute(xml, "message")));
-              case "skipped" -> new Skipped();
+              case "skipped" -> new Skipped(whySkipped(xml));
               default -> outcome;
             };
       }
     }
     throw new XMLStreamException("it ends within a test case");
+  }
+
+  /** Surefire tells it as a message, or, of an assumption, as the exception's text. */
+  private static String whySkipped(XMLStreamReader xml) throws XMLStreamException {
+    var message = attribute(xml, "message");
+    var text = xml.getElementText().strip();
+    var reason = ASSUMPTION.matcher(firstLine(message.isEmpty() ? text : message)).replaceFirst("");
+    return reason.isEmpty() ? "no reason given" : reason;
   }
 
   private static String attribute(XMLStreamReader xml, String name) {
@@ -321,9 +348,10 @@ final class Summary {
     System.out.printf("%n" + row, "suite", "passed", "failed", "skipped", "seconds");
     for (var s : suites) {
       System.out.printf(
-          row, s.name(), s.passed(), s.failed(), s.skipped(), "%.1f".formatted(s.seconds()));
+          row, s.name(), s.passed(), s.failed(), s.skipped().size(), "%.1f".formatted(s.seconds()));
     }
     System.out.println();
+    suites.stream().flatMap(Suite::notTested).forEach(System.out::println);
     suites.stream()
         .flatMap(s -> s.failures().stream().map(f -> "failed: " + s.name() + ": " + f))
         .limit(FAILURES_SHOWN)

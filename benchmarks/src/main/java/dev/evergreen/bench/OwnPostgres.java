@@ -3,10 +3,13 @@ package dev.evergreen.bench;
 import dev.evergreen.bench.load.Programs;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A PostgreSQL server of a measurement's own, as it is shipped: in a temporary folder, on a free
@@ -58,6 +61,33 @@ final class OwnPostgres implements AutoCloseable {
 
   String url() {
     return "jdbc:postgresql://127.0.0.1:%d/postgres?user=%s".formatted(port, USER);
+  }
+
+  /**
+   * How long each of its processes that live has used a processor so far, in nanoseconds, by their
+   * ids. Precise where a process rests; what one that has ended had used is not in it.
+   *
+   * @throws IOException where the system does not say it, as only Linux does
+   */
+  Map<Long, Long> processorNanos() throws IOException {
+    long main = Long.parseLong(Files.readAllLines(Path.of(data(), "postmaster.pid")).getFirst());
+    var nanos = new HashMap<Long, Long>();
+    nanos.put(main, processorNanos(main));
+    for (var child : ProcessHandle.of(main).orElseThrow().children().toList()) {
+      try {
+        nanos.put(child.pid(), processorNanos(child.pid()));
+      } catch (NoSuchFileException e) {
+        // It has ended meanwhile: helpers come and go.
+        continue;
+      }
+    }
+    return nanos;
+  }
+
+  /** Each of them has one thread. */
+  private static long processorNanos(long process) throws IOException {
+    var words = Files.readString(Path.of("/proc", Long.toString(process), "schedstat"));
+    return Long.parseLong(words.substring(0, words.indexOf(' ')));
   }
 
   private static boolean isRoot() {

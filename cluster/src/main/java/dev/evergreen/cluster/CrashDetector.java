@@ -15,9 +15,9 @@ import org.apache.pekko.remote.PhiAccrualFailureDetector;
  * Pekko's failure detector, which also believes what the links know: that a process has ended, as
  * its connections were reset and its host refuses new ones; or that a node is heard of by Pekko
  * alone, so that calls do not reach the grains that it has. Made by Pekko, one for each node that
- * is watched, by its name in the settings.
+ * is watched, by its name in the settings, which may name a class that extends it.
  */
-public final class CrashDetector extends PhiAccrualFailureDetector {
+public class CrashDetector extends PhiAccrualFailureDetector {
 
   /** Each as {@code host:port}, by the system whose instances watch them; until it ends. */
   private static final Map<EventStream, Set<String>> MISSED =

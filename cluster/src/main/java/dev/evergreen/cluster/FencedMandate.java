@@ -1,5 +1,6 @@
 package dev.evergreen.cluster;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeGivenUpException;
@@ -53,10 +54,18 @@ final class FencedMandate implements Mandate {
   private final Storage storage;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private boolean joined; // touched by who looks
-  private boolean looking; // guarded by lock
-  private long begun; // guarded by lock
-  private long done; // guarded by lock
+
+  /** Touched by who looks. */
+  private boolean joined;
+
+  @GuardedBy("lock")
+  private boolean looking;
+
+  @GuardedBy("lock")
+  private long begun;
+
+  @GuardedBy("lock")
+  private long done;
 
   /** What others are told. */
   interface Listener {
@@ -126,6 +135,7 @@ final class FencedMandate implements Mandate {
     }
   }
 
+  @GuardedBy("lock")
   private void lookWithoutLock(long look) {
     boolean complete = false;
     lock.unlock();

@@ -15,7 +15,8 @@ import org.apache.pekko.cluster.MemberStatus;
 /**
  * Asks for the owners of partitions, one question per partition at a time, again while there is no
  * answer: sharding drops questions that meet a hand-off. A node that leaves asks by way of another
- * node, as its own region would keep questions and wait for their answers before it ends.
+ * node, as its own region would keep questions and wait for their answers before it ends. What the
+ * region was asked before it need not wait for either: it is stopped when this node owns nothing.
  */
 final class Owners extends AbstractActorWithTimers {
 
@@ -73,6 +74,9 @@ final class Owners extends AbstractActorWithTimers {
   }
 
   private void askAgain() {
+    if (leaving && partitions.owned() == 0) {
+      getContext().getSystem().stop(region);
+    }
     open.removeIf(partitions::isKnown);
     open.forEach(this::ask);
   }

@@ -16,6 +16,7 @@ final class PekkoRules {
 
   static final String STABLE = "pekko.cluster.split-brain-resolver.stable-after";
   private static final String ALONE = "pekko.cluster.seed-node-timeout";
+  private static final String DETECTOR = "pekko.cluster.failure-detector.implementation-class";
   private static final String MIN_NODES = "min-nr-of-members";
   private static final String WAITS =
       "a node takes part as soon as it is let in, and its start would wait for others";
@@ -47,6 +48,14 @@ final class PekkoRules {
               "on",
               "a node that was given up would go on"),
           new Rule("pekko.cluster." + MIN_NODES, "1", WAITS),
+          new Rule(
+              "pekko.cluster.split-brain-resolver.down-all-when-unstable",
+              "off",
+              "all nodes would be given up while some come and go"),
+          new Rule(
+              "pekko.cluster.configuration-compatibility-check.checkers.evergreen",
+              SamePartitions.class.getName(),
+              "a node with another number of partitions would be let in"),
           new Rule(
               "pekko.cluster.configuration-compatibility-check.enforce-on-join",
               "on",
@@ -102,6 +111,7 @@ final class PekkoRules {
       }
     }
     checkRoles(config);
+    checkDetector(config);
     atLeast(config, MARGIN, Duration.ofNanos(1), "what a node had is others' only after it");
     atLeast(config, STABLE, Duration.ofNanos(1), "parts of a split cluster decide after it");
     atLeast(
@@ -117,6 +127,27 @@ final class PekkoRules {
       if (config.hasPath(key) && config.getInt(key) > 1) {
         throw refusal(key, "1", value(config, key), WAITS);
       }
+    }
+  }
+
+  private static void checkDetector(Config config) {
+    var given = value(config, DETECTOR);
+    if (!isOurs(given)) {
+      throw refusal(
+          DETECTOR,
+          CrashDetector.class.getName(),
+          given,
+          "a node that calls do not reach would keep its grains");
+    }
+  }
+
+  /** A class that extends ours may hear less, but believes what the links know. */
+  private static boolean isOurs(String name) {
+    try {
+      var loader = CrashDetector.class.getClassLoader();
+      return CrashDetector.class.isAssignableFrom(Class.forName(name, false, loader));
+    } catch (ClassNotFoundException | LinkageError e) {
+      return false;
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.evergreen.cluster;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.Collection;
@@ -34,7 +35,9 @@ import java.util.function.Supplier;
  * for a while; a node that is cut off may miss one of the others sooner than the rest, give up that
  * one by a majority that it does not have, and so on until it is alone. So what is decided must be
  * {@linkplain #agree agreed} to by a majority of those who decided before, and who stays must be a
- * majority of those who agreed last.
+ * majority of those who agreed last. Until that has come about, an operation is acknowledged only
+ * if a majority of those who agreed last has answered, too: of three nodes one that is cut off and
+ * has given up another by itself would else be a majority of the two that it knows.
  *
  * <p>Nothing is sent while nothing is saved or decided. Thread-safe.
  */
@@ -57,14 +60,33 @@ final class Tenure {
   private final long byEvidenceNanos;
   private final long otherwiseNanos;
   private volatile List<NodeId> voters = List.of();
+
+  /** A copy of {@link #agreed}, read without the lock. */
+  private volatile List<NodeId> quorum = List.of();
+
   private volatile boolean over;
   private volatile long lastToken;
-  private long asked; // guarded by lock
-  private long takeoverAt; // guarded by lock
-  private final Map<NodeId, Long> givenUp = new HashMap<>(); // their margins; guarded by lock
-  private final Set<NodeId> gone = new HashSet<>(); // but not yet agreed to; guarded by lock
-  private long seenFrom; // the first token after the last of them; guarded by lock
-  private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS); // guarded by lock
+
+  @GuardedBy("lock")
+  private long asked;
+
+  @GuardedBy("lock")
+  private long takeoverAt;
+
+  /** Their margins. */
+  @GuardedBy("lock")
+  private final Map<NodeId, Long> givenUp = new HashMap<>();
+
+  /** But not yet agreed to. */
+  @GuardedBy("lock")
+  private final Set<NodeId> gone = new HashSet<>();
+
+  /** The first token after the last of them. */
+  @GuardedBy("lock")
+  private long seenFrom;
+
+  @GuardedBy("lock")
+  private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS);
 
   /**
    * @param byEvidence from the moment in which all know that a node is given up to that in which
@@ -100,7 +122,12 @@ final class Tenure {
     }
     lock.lock();
     try {
-      now.stream().filter(node -> !voters.contains(node)).forEach(agreed::add);
+      for (var node : now) {
+        if (!voters.contains(node)) {
+          agreed.add(node);
+        }
+      }
+      quorum = List.copyOf(agreed);
       voters = List.copyOf(now);
       answers.keySet().retainAll(now);
       asked = System.nanoTime() - askAgainNanos; // new ones were not asked yet
@@ -128,6 +155,8 @@ final class Tenure {
     lock.lock();
     try {
       agreed.remove(other);
+      quorum = List.copyOf(agreed);
+      changed.signalAll();
     } finally {
       lock.unlock();
     }
@@ -163,7 +192,9 @@ final class Tenure {
         changed.awaitNanos(askAgainNanos);
       }
       agreed.removeAll(gone);
+      quorum = List.copyOf(agreed);
       gone.clear();
+      changed.signalAll();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
@@ -171,7 +202,7 @@ final class Tenure {
     }
   }
 
-  /** Holds the lock. */
+  @GuardedBy("lock")
   private boolean isAgreedSince(long token) {
     long since = token - seenFrom > 0 ? token : seenFrom;
     return givenUp.isEmpty()
@@ -270,12 +301,16 @@ final class Tenure {
    */
   boolean confirmed() {
     long now = System.nanoTime();
-    if (haveVotedSince(voters, now - goodForNanos / 2)) {
+    if (belongedAt(now - goodForNanos / 2)) {
       return !over;
     }
     ask(voters); // in good time for those that come next
-    return awaitAnswers(
-        this::voters, () -> haveVotedSince(voters, now - goodForNanos), now + PATIENCE_NANOS);
+    return awaitAnswers(this::voters, () -> belongedAt(now - goodForNanos), now + PATIENCE_NANOS);
+  }
+
+  /** Whether nobody can have given this node up before a moment. */
+  private boolean belongedAt(long nanos) {
+    return haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);
   }
 
   /** False if these have not answered enough until the deadline, or this node is given up. */

@@ -15,7 +15,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Processes in network namespaces, one of which is cut off; skipped where none can be made. */
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
@@ -118,19 +117,28 @@ final class CutTest {
     }
   }
 
+  static Stream<Arguments> takeovers() {
+    return Stream.of(
+        arguments(Cut.DROPPED, List.of()),
+        arguments(Cut.DROPPED, List.of("pings")),
+        // The others take the refusals for its end, and keep the short margin only.
+        arguments(Cut.REFUSED, List.of("pings", "evidence")));
+  }
+
   /** It is paused, too, so that the others have taken over before it finds that it is alone. */
   @ParameterizedTest
-  @ValueSource(strings = {"fence", "pings"})
-  void aWriteThatIsSavedWhenOthersMayHaveTakenOverIsNotAcknowledged(String by) throws Exception {
+  @MethodSource("takeovers")
+  void aWriteThatIsSavedWhenOthersMayHaveTakenOverIsNotAcknowledged(Cut how, List<String> options)
+      throws Exception {
     try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, List.of(by), network.places(), NAMES)) {
+        var cluster = new Processes(directory, options, network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.probe(1);
       var former = cluster.drop(oneThatHasLedgers(cluster));
       former.ask("hold", "held");
       former.tell("once 7");
       former.await(0, line -> line.startsWith("saving"));
-      network.cut(former.name(), Cut.DROPPED);
+      network.cut(former.name(), how);
       former.signal("STOP");
       cluster.awaitReady();
       cluster.nodes().getFirst().report("fresh"); // loads what was saved so far

@@ -14,7 +14,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.pekko.event.EventStream;
-import org.apache.pekko.remote.PhiAccrualFailureDetector;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,7 +26,7 @@ final class FlappingTest {
   private static volatile Set<String> missed = Set.of();
 
   /** The witness's, which hears nothing of those that are missed. */
-  public static final class Deaf extends PhiAccrualFailureDetector {
+  public static final class Deaf extends CrashDetector {
     private volatile String watched = "";
 
     public Deaf(Config config, EventStream system) {

@@ -184,8 +184,8 @@ final class LedgerNode {
    * Runs a node until its standard input ends.
    *
    * @param arguments name, port, link port, seeds separated by commas, the storage's file, and
-   *     options: {@code evidence}, {@code pings} for a storage without a fence, {@code
-   *     host=ADDRESS}
+   *     options: {@code host=ADDRESS}, which is needed, {@code evidence}, {@code pings} for a
+   *     storage without a fence
    */
   public static void main(String[] arguments) throws IOException {
     var options = List.of(arguments).subList(5, arguments.length);
@@ -195,7 +195,6 @@ final class LedgerNode {
         ClusterNode.builder()
             .name("ledgers")
             .grain(Ledger.class, Ledger.InState::new)
-            .listen("127.0.0.1", Integer.parseInt(arguments[1]))
             .linkPort(Integer.parseInt(arguments[2]))
             .seeds(arguments[3].split(","))
             .storage(storage);

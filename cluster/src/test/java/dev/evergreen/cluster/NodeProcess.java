@@ -3,6 +3,7 @@ package dev.evergreen.cluster;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -24,8 +25,12 @@ final class NodeProcess implements AutoCloseable {
   private final String name;
   private final Process process;
   private final List<String> told = new ArrayList<>(); // guarded by itself
-  private final Map<String, Map<String, Long>> acked = new HashMap<>(); // guarded by told
-  private boolean ended; // guarded by told
+
+  @GuardedBy("told")
+  private final Map<String, Map<String, Long>> acked = new HashMap<>();
+
+  @GuardedBy("told")
+  private boolean ended;
 
   private NodeProcess(String name, Process process) {
     this.name = name;
@@ -36,18 +41,8 @@ final class NodeProcess implements AutoCloseable {
   /** Starts one; see {@link LedgerNode#main} for the arguments. */
   static NodeProcess start(List<String> prefix, String name, List<String> arguments) {
     var command = new ArrayList<>(prefix);
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(
-        List.of(
-            "--enable-native-access=ALL-UNNAMED",
-            "--sun-misc-unsafe-memory-access=allow",
-            "-Xmx256m",
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
-            "-cp",
-            System.getProperty("java.class.path"),
-            LedgerNode.class.getName(),
-            name));
+    command.addAll(SharedClasses.command());
+    command.add(name);
     command.addAll(arguments);
     try {
       var process =
@@ -167,6 +162,7 @@ final class NodeProcess implements AutoCloseable {
     }
   }
 
+  @GuardedBy("told")
   private List<String> tail() {
     return told.subList(Math.max(0, told.size() - 30), told.size());
   }

@@ -4,9 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -15,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -36,36 +34,45 @@ final class Processes implements AutoCloseable {
    * @param prefix what its command begins with
    */
   record Place(String host, List<String> prefix) {
-    static final Place HERE = new Place("127.0.0.1", List.of());
+    private static final AtomicInteger MADE = new AtomicInteger();
+
+    /**
+     * An address of this machine's loopback interface that nobody else has: so clusters that run
+     * beside each other, in this process or another, do not meet at a port.
+     */
+    static Place onThisMachine() {
+      long number = ProcessHandle.current().pid() * 64 + MADE.incrementAndGet() % 64;
+      var address =
+          "127.%d.%d.%d"
+              .formatted(1 + number / (254 * 254) % 254, 1 + number / 254 % 254, 1 + number % 254);
+      return new Place(address, List.of());
+    }
   }
+
+  /** Below those that the system gives to whoever asks for any. */
+  private static final int FIRST_PORT = 21_000;
 
   private final Path file;
   private final List<String> options;
+  private final Place usual = Place.onThisMachine();
   private final Map<String, Place> places;
   private final Map<String, Integer> ports = new LinkedHashMap<>();
   private final Map<String, NodeProcess> running = new LinkedHashMap<>();
   private final List<NodeProcess> all = new ArrayList<>();
 
-  Processes(Path directory, List<String> options, String... names) throws IOException {
+  Processes(Path directory, List<String> options, String... names) {
     this(directory, options, Map.of(), names);
   }
 
   /** With places for nodes that shall not run just here. */
-  Processes(Path directory, List<String> options, Map<String, Place> places, String... names)
-      throws IOException {
+  Processes(Path directory, List<String> options, Map<String, Place> places, String... names) {
     this.file = directory.resolve("ledgers.db");
     this.options = options;
     this.places = places;
-    var sockets = new ArrayList<ServerSocket>();
+    int port = FIRST_PORT;
     for (var name : names) {
-      // Two each, all held until all are known, so that they differ.
-      sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-      ports.put(name, sockets.getLast().getLocalPort());
-      sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-      ports.put(name + " links", sockets.getLast().getLocalPort());
-    }
-    for (var socket : sockets) {
-      socket.close();
+      ports.put(name, port++);
+      ports.put(name + " links", port++);
     }
   }
 
@@ -92,16 +99,14 @@ final class Processes implements AutoCloseable {
         new ArrayList<>(
             List.of(port(name), port(name + " links"), String.join(",", seeds), file.toString()));
     arguments.addAll(options);
-    if (places.containsKey(name)) {
-      arguments.add("host=" + place(name).host());
-    }
+    arguments.add("host=" + place(name).host());
     var process = NodeProcess.start(place(name).prefix(), name, arguments);
     running.put(name, process);
     all.add(process);
   }
 
   private Place place(String name) {
-    return places.getOrDefault(name, Place.HERE);
+    return places.getOrDefault(name, usual);
   }
 
   /** Waits until one that was launched takes part, and all are ready. */
@@ -229,7 +234,8 @@ final class Processes implements AutoCloseable {
     assertTrue(
         kept != null && kept >= number,
         () ->
-            "%s was acknowledged %d in %s, which holds %s".formatted(writer, number, ledger, kept));
+            "%s was acknowledged %d in %s, which holds %s"
+                .formatted(writer, number, ledger, report));
   }
 
   private static void await(Supplier<String> what, BooleanSupplier condition) {

@@ -35,12 +35,12 @@ final class SplitTest {
             arguments(Cut.REFUSED, ""),
             arguments(Cut.REFUSED, "evidence"),
             arguments(Cut.STUCK_TO_IT, ""),
+            arguments(Cut.LOST_FROM_IT, ""),
+            arguments(Cut.REFUSED_TO_IT, "evidence"),
             arguments(Cut.STUCK, ""),
             arguments(Cut.STUCK_FROM_IT, ""),
-            arguments(Cut.LOST_FROM_IT, ""),
             arguments(Cut.LOST_TO_IT, ""),
             arguments(Cut.REFUSED_FROM_IT, "evidence"),
-            arguments(Cut.REFUSED_TO_IT, "evidence"),
             arguments(Cut.DROPPED, "evidence"),
             arguments(Cut.STUCK, "evidence"))
         .limit(Cut.tried());

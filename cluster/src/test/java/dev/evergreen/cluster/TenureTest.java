@@ -177,6 +177,32 @@ class TenureTest {
     assertFalse(confirmed());
   }
 
+  /** Of three one that is cut off: of the two that it knows it is a majority by itself. */
+  @Test
+  void whoHasGivenUpAnotherIsConfirmedByAMajorityOfThoseBeforeUntilThatIsAgreedTo()
+      throws Exception {
+    tenure.voters(List.of(A, B, C));
+    tenure.voters(List.of(A, C));
+    tenure.givenUp(B, true);
+    var waiting = asked();
+    var ping = nextPing();
+    assertFalse(waiting.isDone());
+    tenure.answered(C, ping.token());
+    assertTrue(waiting.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void whatIsAgreedToNeedsNoMoreThanThoseWhoStay() throws Exception {
+    tenure = of(A, Duration.ofMillis(100));
+    answering.add(C);
+    tenure.voters(List.of(A, B, C));
+    giveUp(B, A, C);
+    agree();
+    answering.remove(C);
+    Await.await("no answer being good any more", longerThan(Duration.ofMillis(100)));
+    assertTrue(confirmed(), "half with the first");
+  }
+
   private void assertWaits(Duration most, Duration least) {
     long wait = tenure.nanosUntilTakeover();
     assertTrue(wait > least.toNanos() && wait <= most.toNanos(), () -> wait + " ns");

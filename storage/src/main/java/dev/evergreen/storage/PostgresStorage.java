@@ -1,5 +1,6 @@
 package dev.evergreen.storage;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import com.zaxxer.hikari.HikariDataSource;
 import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
@@ -46,6 +47,8 @@ public final class PostgresStorage implements Storage {
   private final HikariDataSource pool;
   private final Workers workers;
   private final PostgresNodes nodes;
+
+  @GuardedBy("this")
   private boolean fenced;
 
   private PostgresStorage(Settings settings, HikariDataSource pool) {

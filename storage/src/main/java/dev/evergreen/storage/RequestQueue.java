@@ -1,5 +1,6 @@
 package dev.evergreen.storage;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,7 +20,11 @@ final class RequestQueue<R extends Request<?>> {
   private final Semaphore room;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
+
+  @GuardedBy("lock")
   private final ArrayDeque<R> waiting = new ArrayDeque<>();
+
+  @GuardedBy("lock")
   private boolean closed;
 
   RequestQueue(int capacity) {

@@ -1,5 +1,6 @@
 package dev.evergreen.storage;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
@@ -43,6 +44,8 @@ public final class SqliteStorage implements Storage {
 
   private final SqliteFile file;
   private final Workers workers;
+
+  @GuardedBy("this")
   private boolean fenced;
 
   private SqliteStorage(SqliteFile file) {

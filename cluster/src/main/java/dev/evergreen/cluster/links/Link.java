@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import java.io.IOException;
@@ -47,11 +48,22 @@ final class Link implements Connection.Receiver {
   private final boolean dials;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private State state = State.FREE; // guarded by lock
-  private @Nullable Connection connection; // guarded by lock
-  private boolean connectedBefore; // guarded by lock
-  private boolean probing; // guarded by lock
-  private long brokenAt; // guarded by lock; set if it was connected before
+
+  @GuardedBy("lock")
+  private State state = State.FREE;
+
+  @GuardedBy("lock")
+  private @Nullable Connection connection;
+
+  @GuardedBy("lock")
+  private boolean connectedBefore;
+
+  @GuardedBy("lock")
+  private boolean probing;
+
+  /** Set if it was connected before. */
+  @GuardedBy("lock")
+  private long brokenAt;
 
   /** That of the connection. */
   private volatile @Nullable SendQueue queue;

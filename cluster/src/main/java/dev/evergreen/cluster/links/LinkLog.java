@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.lang.System.Logger.Level;
 import java.util.EnumMap;
 import java.util.Map;
@@ -34,7 +35,8 @@ final class LinkLog {
     long unsaid;
   }
 
-  private final Map<Kind, Said> said = new EnumMap<>(Kind.class); // guarded by this
+  @GuardedBy("this")
+  private final Map<Kind, Said> said = new EnumMap<>(Kind.class);
 
   void warn(Kind kind, Supplier<String> text) {
     warn(kind, text, null);

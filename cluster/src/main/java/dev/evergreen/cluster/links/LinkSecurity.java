@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.tls.CertificateNames;
 import dev.evergreen.tls.PemFiles;
 import java.io.IOException;
@@ -56,12 +57,24 @@ public final class LinkSecurity {
   /** What tells whether a file has changed. */
   private record Stamp(FileTime modified, long size) {}
 
-  private List<Stamp> stamps; // guarded by this; that of the authorities is the last
-  private SSLContext context; // guarded by this
-  private X509TrustManager trust; // guarded by this
-  private final Map<SSLSocket, Socket> sockets = new WeakHashMap<>(); // guarded by this
-  private final Map<SSLEngine, Boolean> engines = new WeakHashMap<>(); // guarded by this
-  private long lookedAt = System.nanoTime(); // guarded by this
+  /** That of the authorities is the last. */
+  @GuardedBy("this")
+  private List<Stamp> stamps;
+
+  @GuardedBy("this")
+  private SSLContext context;
+
+  @GuardedBy("this")
+  private X509TrustManager trust;
+
+  @GuardedBy("this")
+  private final Map<SSLSocket, Socket> sockets = new WeakHashMap<>();
+
+  @GuardedBy("this")
+  private final Map<SSLEngine, Boolean> engines = new WeakHashMap<>();
+
+  @GuardedBy("this")
+  private long lookedAt = System.nanoTime();
 
   private LinkSecurity(PemFiles files, boolean hostNames, Duration lookEvery)
       throws IOException, GeneralSecurityException {
@@ -138,7 +151,7 @@ public final class LinkSecurity {
     }
   }
 
-  /** Holds the lock, as do those that it calls. */
+  @GuardedBy("this")
   private void look(List<Runnable> ended) {
     long now = System.nanoTime();
     if (now - lookedAt < lookEvery.toNanos()) {
@@ -165,21 +178,19 @@ public final class LinkSecurity {
   }
 
   /** Finds the connections that would not come about any more. */
+  @GuardedBy("this")
   private void review(List<Runnable> ended) {
-    sockets.forEach(
-        (socket, raw) -> {
-          if (!isTrusted(socket.getSession())) {
-            ended.add(() -> Link.close(raw));
-          }
-        });
-    engines
-        .keySet()
-        .forEach(
-            engine -> {
-              if (!isTrusted(engine.getSession())) {
-                ended.add(() -> end(engine));
-              }
-            });
+    for (var one : sockets.entrySet()) {
+      var raw = one.getValue();
+      if (!isTrusted(one.getKey().getSession())) {
+        ended.add(() -> Link.close(raw));
+      }
+    }
+    for (var engine : engines.keySet()) {
+      if (!isTrusted(engine.getSession())) {
+        ended.add(() -> end(engine));
+      }
+    }
     if (!ended.isEmpty()) {
       log.warn(
           LinkLog.Kind.CERTIFICATES,
@@ -188,6 +199,7 @@ public final class LinkSecurity {
   }
 
   /** An engine that is amid its handshake is not: that is judged by the former authority. */
+  @GuardedBy("this")
   private boolean isTrusted(SSLSession session) {
     try {
       var chain = session.getPeerCertificates();
