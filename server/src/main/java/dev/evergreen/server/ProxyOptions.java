@@ -20,7 +20,9 @@ import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -191,6 +193,15 @@ final class ProxyOptions {
   private int staleIfError;
 
   @Option(
+      names = "--negative",
+      paramLabel = "STATUS=SECONDS",
+      split = ",",
+      description =
+          "For how long a failure is kept whose origin does not say, such as 404=10,410=3600: of"
+              + " 404, 405, 410, 414 and 501. Default: only as long as its Last-Modified tells.")
+  private Map<Integer, Integer> negative = Map.of();
+
+  @Option(
       names = "--name",
       paramLabel = "TOKEN",
       defaultValue = "evergreen",
@@ -269,6 +280,7 @@ final class ProxyOptions {
         tunnelPorts.stream().allMatch(port -> port > 0 && port <= 0xFFFF),
         "--tunnel-port must be 1 to 65535");
     check(staleIfError >= 0 && grace >= 0, "a time must not be negative");
+    negative.forEach((_, time) -> check(time >= 0, "a time must not be negative"));
     check(checkEvery > 0, "--check-every must be positive");
     check(
         checkPath == null || checkPath.matches("/[!-~]*"),
@@ -292,7 +304,11 @@ final class ProxyOptions {
                     targets,
                     rules.heuristicShare(),
                     rules.heuristicMost(),
-                    Duration.ofSeconds(staleIfError)))
+                    Duration.ofSeconds(staleIfError),
+                    negative.entrySet().stream()
+                        .collect(
+                            Collectors.toMap(
+                                Map.Entry::getKey, each -> Duration.ofSeconds(each.getValue())))))
             .withTagFields(tagFields)
             .withName(name)
             .withKeptHost(host.equals("client"))
