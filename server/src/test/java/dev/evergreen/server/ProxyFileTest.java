@@ -47,6 +47,7 @@ final class ProxyFileTest {
           "host = origin",
           "no-forwarded = true",
           "stale-if-error = 9",
+          "negative = 404=10,410=60",
           "target = A,B",
           "tag-field = A,B",
           "log-format = json",
