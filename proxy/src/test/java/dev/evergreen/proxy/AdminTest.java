@@ -308,7 +308,8 @@ class AdminTest {
         lines
             .getFirst()
             .matches(
-                "127\\.0\\.0\\.1 - - \\[.*\\] \"GET /a HTTP/1\\.1\" 200 1 \"-\" \"a\\\\x22\\\\xe4\""),
+                "127\\.0\\.0\\.1 - - \\[.*\\] \"GET /a HTTP/1\\.1\" 200 1 \"-\""
+                    + " \"a\\\\x22\\\\xe4\""),
         lines.getFirst());
   }
 

@@ -1092,7 +1092,12 @@ class ProxyTest {
   void bodiesInChunksAreForwarded() throws Exception {
     origin.then(200, "1");
     browser.send(
-        "POST /a HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
+        "POST /a HTTP/1.1\r\n"
+            + "Host: test\r\n"
+            + "Transfer-Encoding: chunked\r\n\r\n"
+            + "4\r\n"
+            + "body\r\n"
+            + "0\r\n\r\n");
     assertEquals(200, browser.receive().status());
     assertEquals("body", origin.next().body());
   }

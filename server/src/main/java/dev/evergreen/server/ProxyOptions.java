@@ -103,7 +103,9 @@ final class ProxyOptions {
       names = "--memory",
       paramLabel = "SIZE",
       defaultValue = "256m",
-      description = "Memory for responses, such as 512m or 4g. Default: ${DEFAULT-VALUE}.")
+      description =
+          "Memory for responses, such as 512m or 4g; a fifth of it for those that are being"
+              + " received. Default: ${DEFAULT-VALUE}.")
   private String memory = "256m";
 
   @Option(
@@ -359,10 +361,15 @@ final class ProxyOptions {
 
   private StorageOptions storage() {
     check((disk == null) == (diskDirectory == null), "--disk and --disk-dir belong together");
-    var options = StorageOptions.memory(size(memory));
+    var options = StorageOptions.memory(stored(size(memory)));
     return disk == null || diskDirectory == null
         ? options
         : options.onDisk(diskDirectory, size(disk));
+  }
+
+  /** What is being received takes a quarter of what is stored beside it: both are the memory. */
+  static long stored(long memory) {
+    return memory <= 1 << 20 ? memory : Math.max(1 << 20, memory / 5 * 4);
   }
 
   private UpstreamVersion originVersion() {

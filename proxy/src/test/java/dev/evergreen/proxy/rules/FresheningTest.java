@@ -41,8 +41,8 @@ class FresheningTest {
                 + " | Content-Encoding: gzip | Cache-Control: max-age=1 | Vary: A");
     var newer =
         Heads.response(
-            "304 | Content-Type: b | Content-Length: 0 | x: 3 | x: 4 | Connection: Z | Z: 1"
-                + " | ETag: W/\"1\" | Content-Encoding: br | Cache-Control: max-age=2 | New: 1 | Vary: B");
+            "304 | Content-Type: b | Content-Length: 0 | x: 3 | x: 4 | Connection: Z | Z: 1 | ETag:"
+                + " W/\"1\" | Content-Encoding: br | Cache-Control: max-age=2 | New: 1 | Vary: B");
     assertEquals(
         String.join(
             "\r\n",
