@@ -103,7 +103,6 @@ record Background(
       throws IOException {
     int status = answer.get().head().status();
     if (Reuse.failure(status)) {
-      proxy.count(Count.ORIGIN_FAILURES);
       return false; // It is as if it had not answered (RFC 9111 §4.3.3).
     }
     var entry = keeper.entry(answer.get(), stamp);
