@@ -567,13 +567,14 @@ final class Transaction {
     if (!validates) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
     }
-    boolean conditional = validates && validation().condition(asked.fields(), found);
+    var validation = new Validation(proxy, key, keeper());
+    boolean conditional = validates && validation.condition(asked.fields(), found);
     try (var question = proxy.storage().ask(Proxy.segment(key));
         var answer = new Held(askFor(fetch, asked))) {
       long stamp = question.stamp();
       var head = answer.get().head();
       if (head.status() == 304 && conditional) {
-        boolean freshened = freshen(found, answer, stamp, fetch, why);
+        boolean freshened = freshen(validation, found, answer, stamp, fetch, why);
         handedOver = !freshened;
         return freshened;
       }
@@ -635,10 +636,6 @@ final class Transaction {
 
   private RequestHead originRequest() {
     return OriginRequests.of(request, authority, client, setup);
-  }
-
-  private Validation validation() {
-    return new Validation(proxy, key, keeper());
   }
 
   /**
@@ -726,10 +723,11 @@ final class Transaction {
    *
    * @return false if the 304 is about nothing that is stored, or has come to more than can be kept
    */
-  private boolean freshen(@Nullable Found found, Held held, long stamp, Fetch fetch, Forward why)
+  private boolean freshen(
+      Validation validation, @Nullable Found found, Held held, long stamp, Fetch fetch, Forward why)
       throws IOException {
     var answer = held.get();
-    try (var freshened = validation().freshen(found, answer, stamp)) {
+    try (var freshened = validation.freshen(found, answer, stamp)) {
       if (freshened == null) {
         return false;
       }

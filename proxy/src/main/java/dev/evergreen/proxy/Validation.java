@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.ResponseHead;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.Conditions;
 import dev.evergreen.proxy.rules.Freshening;
@@ -12,11 +13,23 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Asks an origin whether what is stored is still right, and keeps what it tells of that (RFC 9111
- * §4.3). It is the same whether a client waits for it or not.
- *
- * @param keeper of the request for which the origin is asked
+ * §4.3). It is the same whether a client waits for it or not. For one question.
  */
-record Validation(Proxy proxy, String key, Keeper keeper) {
+final class Validation {
+
+  private final Proxy proxy;
+  private final String key;
+  private final Keeper keeper;
+
+  /** The validators that the question names. */
+  private final List<Validators> named = new ArrayList<>();
+
+  /** One of a request, which the keeper is of, too. */
+  Validation(Proxy proxy, String key, Keeper keeper) {
+    this.proxy = proxy;
+    this.key = key;
+    this.keeper = keeper;
+  }
 
   /**
    * What a 304 was about.
@@ -41,18 +54,17 @@ record Validation(Proxy proxy, String key, Keeper keeper) {
    */
   boolean condition(Fields asked, @Nullable Found found) throws IOException {
     var own = found == null ? Validators.NONE : found.validators();
-    var all = new ArrayList<Validators>();
-    all.add(own);
+    named.add(own);
     var others = others(found);
     try {
       for (var other : others) {
-        all.add(other.validators());
+        named.add(other.validators());
       }
     } finally {
       others.forEach(Found::close);
     }
-    Conditions.validate(asked, all, own);
-    return all.stream().anyMatch(each -> !each.isEmpty());
+    Conditions.validate(asked, named, own);
+    return named.stream().anyMatch(each -> !each.isEmpty());
   }
 
   /**
@@ -75,7 +87,8 @@ record Validation(Proxy proxy, String key, Keeper keeper) {
         validators.add(each.validators());
       }
       var chosen = Freshening.chosen(answer.head(), validators).stream().map(stored::get).toList();
-      var head = chosen.isEmpty() ? null : freshen(chosen, found, answer, stamp);
+      boolean isMeant = !chosen.isEmpty() && mayMean(answer.head(), chosen.getFirst());
+      var head = isMeant ? freshen(chosen, found, answer, stamp) : null;
       if (head == null) {
         return null;
       }
@@ -88,6 +101,11 @@ record Validation(Proxy proxy, String key, Keeper keeper) {
         }
       }
     }
+  }
+
+  /** Who says nothing of what it means has been asked about that: it came not meanwhile. */
+  private boolean mayMean(ResponseHead notModified, Found stored) throws IOException {
+    return !Validators.of(notModified.fields()).isEmpty() || named.contains(stored.validators());
   }
 
   private Keeper.@Nullable Refreshed freshen(

@@ -1358,6 +1358,37 @@ class ProxyTest {
   }
 
   @Test
+  void a304ThatSaysNothingIsNotAboutWhatCameMeanwhile() throws Exception {
+    var fresh = "Cache-Control: max-age=60";
+    origin
+        .then(200, "old", fresh, "Vary: X", "ETag: \"1\"")
+        .then(200, "new", fresh, "Vary: X", "ETag: \"2\"")
+        .then(
+            (_, wire) -> {
+              var key = Proxy.segment("http://test/a");
+              var variant = Variants.write(new Vary(List.of("x")), Fields.of("X", "1"));
+              try (var found = proxy.storage().find(Proxy.segment("http://test/b"), _ -> true)) {
+                assertNotNull(found);
+                var head = new byte[found.head().remaining()];
+                found.head().get(head);
+                var stamp = proxy.storage().stamp();
+                try (var appender =
+                    proxy.storage().append(new Entry(key, variant, head, List.of(), stamp, 3))) {
+                  appender.append(ByteBuffer.wrap("new".getBytes(ISO_8859_1)));
+                  assertTrue(appender.commit());
+                }
+              }
+              wire.send("HTTP/1.1 304 X\r\n\r\n");
+            })
+        .then(200, "other", fresh, "Vary: X");
+    get("/a", "X: 1");
+    get("/b", "X: 1");
+    assertEquals("other", get("/a", "X: 2").body());
+    assertEquals("\"1\"", origin.requests().get(2).field("If-None-Match"));
+    assertFalse(origin.requests().get(3).has("If-None-Match"));
+  }
+
+  @Test
   void onlyWhatTheOriginHasNotJustSaidHasAnAge() throws Exception {
     origin
         .then(200, "1", "Cache-Control: max-age=60", "ETag: \"1\"")
