@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Answers a client from a stored response, or from one that is being stored: all of it, the parts
@@ -51,14 +52,14 @@ final class Delivery {
   /**
    * Answers, by a response that may be used.
    *
-   * @param aged whether the client is told its age. It is not if the origin itself has just made or
-   *     validated it, as its age would tell that it has not (RFC 9111 §5.1).
+   * @param age the Age that the client is told; null if the origin itself has just made or
+   *     validated it, as an age would tell that it has not (RFC 9111 §5.1)
    */
-  void send(StoredHead head, Lease lease, CacheStatus status, boolean aged, Times times)
+  void send(StoredHead head, Lease lease, CacheStatus status, @Nullable String age, Times times)
       throws IOException {
     var more = new Fields(ADDED, 3);
-    if (aged) {
-      more.add("Age", Long.toString(head.life().age(times.now())));
+    if (age != null) {
+      more.add("Age", age);
     }
     more.add("Via", setup.via());
     more.add("Cache-Status", status.member(setup.settings().name));

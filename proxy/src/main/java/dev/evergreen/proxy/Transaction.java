@@ -337,7 +337,7 @@ final class Transaction {
     if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
       validateInBackground(found, variants.seen());
     }
-    deliver(found.head(), found.lease(), usedAsItIs(life(found).ttl(now)), true);
+    deliver(found.head(), found.lease(), usedAsItIs(life(found).ttl(now)), age(found.head()));
     return true;
   }
 
@@ -369,22 +369,30 @@ final class Transaction {
   /**
    * Answers by what is stored, or is being stored.
    *
-   * @param aged whether the client is told its age
+   * @param age the Age that the client is told, or null
    */
-  private void deliver(StoredHead head, Lease lease, CacheStatus status, boolean aged)
+  private void deliver(StoredHead head, Lease lease, CacheStatus status, @Nullable String age)
       throws IOException {
     if (SteadyLease.isWorthwhile(lease)) {
       try (var steady = new SteadyLease(head, lease, new Elsewhere())) {
-        delivery.send(head, steady, status, aged, proxy.times());
+        delivery.send(head, steady, status, age, proxy.times());
       }
     } else {
-      delivery.send(head, lease, status, aged, proxy.times());
+      delivery.send(head, lease, status, age, proxy.times());
     }
   }
 
-  /** Whether an origin's answer comes from another cache, so that it has an age (RFC 9111 §5.1). */
-  private static boolean isAged(OriginAnswer answer) {
-    return answer.head().fields().has("age");
+  /** The Age of what is used without a question to the origin (RFC 9111 §4). */
+  private String age(StoredHead head) {
+    return Long.toString(head.life().age(proxy.now()));
+  }
+
+  /**
+   * That of an answer that the origin has just given; null if it has none, as it comes from no
+   * other cache. Who receives it adds the time that it took to come (RFC 9111 §4.2.3).
+   */
+  private static @Nullable String age(OriginAnswer answer) {
+    return answer.head().fields().get("age");
   }
 
   /** Where else there may be what is being delivered. */
@@ -514,7 +522,7 @@ final class Transaction {
         if (!request.is("HEAD") && !hasBeginning(lease)) {
           return false;
         }
-        deliver(head, lease, usedAsItIs(head.life().ttl(proxy.now())), true);
+        deliver(head, lease, usedAsItIs(head.life().ttl(proxy.now())), age(head));
         return true;
       }
     }
@@ -696,7 +704,7 @@ final class Transaction {
     boolean received = false;
     try (var lease = arrival.appender().follow()) {
       var forFirst = keeper.headForFirst(answer, head);
-      boolean aged = isAged(answer);
+      var age = age(answer);
       fetch.decide(new Fetch.Arriving(arrival));
       proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
       received = true;
@@ -706,7 +714,7 @@ final class Transaction {
               .withTtl(head.life().ttl(proxy.now()))
               .asStored();
       if (!delivery.isFar(head.status(), head.fields(), lease.length(), 0)) {
-        deliver(forFirst, lease, status, aged);
+        deliver(forFirst, lease, status, age);
         return;
       }
     } finally {
@@ -737,9 +745,9 @@ final class Transaction {
       var head = keeper().headForAsker(first, answer, freshened.head());
       var status =
           CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-      boolean aged = isAged(answer);
+      var age = age(answer);
       held.letGo(); // What is delivered may need its place at the origin.
-      deliver(head, first.lease(), status, aged);
+      deliver(head, first.lease(), status, age);
       return true;
     }
   }
@@ -760,7 +768,7 @@ final class Transaction {
             .withForwardStatus(originStatus)
             .withTtl(life(found).ttl(proxy.now()))
             .withDetail("stale-if-error");
-    deliver(found.head(), found.lease(), status, true);
+    deliver(found.head(), found.lease(), status, age(found.head()));
   }
 
   private void fail(@Nullable Found found, OriginFailure failure) throws IOException {
