@@ -52,9 +52,9 @@ final class Arrival implements AutoCloseable {
 
   /** More of it has come. */
   void append(ByteBuffer piece) throws IOException {
-    int more = piece.remaining();
+    long more = received + piece.remaining();
     appender.append(piece);
-    received += more;
+    received = more;
   }
 
   /** How many bytes of its body have come. */

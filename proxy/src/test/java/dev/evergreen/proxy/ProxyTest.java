@@ -1092,12 +1092,7 @@ class ProxyTest {
   void bodiesInChunksAreForwarded() throws Exception {
     origin.then(200, "1");
     browser.send(
-        "POST /a HTTP/1.1\r\n"
-            + "Host: test\r\n"
-            + "Transfer-Encoding: chunked\r\n\r\n"
-            + "4\r\n"
-            + "body\r\n"
-            + "0\r\n\r\n");
+        "POST /a HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
     assertEquals(200, browser.receive().status());
     assertEquals("body", origin.next().body());
   }
@@ -1303,8 +1298,13 @@ class ProxyTest {
         .then(
             (_, wire) ->
                 wire.send(
-                    "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 4\r\n"
-                        + "Cache-Control: max-age=60\r\nVary: Cookie\r\n\r\n"))
+                    ScriptedOrigin.response(
+                            200,
+                            "page",
+                            "ETag: \"1\"",
+                            "Cache-Control: max-age=60",
+                            "Vary: Cookie")
+                        .replace("page", "")))
         .then(200, "other page", "Cache-Control: max-age=60", "Vary: Cookie");
     get("/a");
     after(61);
