@@ -58,17 +58,24 @@ final class Admin {
     int query = path.indexOf('?');
     var name = query < 0 ? path : path.substring(0, query);
     var parameters = parameters(query < 0 ? "" : path.substring(query + 1));
-    switch (request.method() + " " + name) {
-      case "GET /stats" -> respond(exchange, 200, "application/json", report.json() + "\n");
-      case "GET /metrics" -> respond(exchange, 200, Report.METRICS_TYPE, report.metrics());
-      case "GET /log" -> log(exchange, parameters);
-      case "POST /purge" -> purge(exchange, parameters);
+    var method = name.equals("/purge") ? "POST" : "GET";
+    if (!request.is(method)) {
+      var head = head(405, "text/plain");
+      head.fields().set("Allow", method); // RFC 9110 §15.5.6
+      exchange.respond(head, ByteBuffer.wrap(("only " + method + "\n").getBytes(UTF_8)));
+      return;
+    }
+    switch (name) {
+      case "/stats" -> respond(exchange, 200, "application/json", report.json() + "\n");
+      case "/metrics" -> respond(exchange, 200, Report.METRICS_TYPE, report.metrics());
+      case "/log" -> log(exchange, parameters);
+      case "/purge" -> purge(exchange, parameters);
       default -> page(exchange, name.equals("/") ? "index.html" : name.substring(1));
     }
   }
 
   private void page(Exchange exchange, String name) throws IOException {
-    var file = exchange.request().is("GET") ? FILES.find(name).orElse(null) : null;
+    var file = FILES.find(name).orElse(null);
     if (file == null) {
       respond(exchange, 404, "text/plain", "nothing here\n");
       return;

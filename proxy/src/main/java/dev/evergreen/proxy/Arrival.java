@@ -20,6 +20,10 @@ final class Arrival implements AutoCloseable {
   private final Vary vary;
   private final byte[] variant;
   private final Appender appender;
+
+  /** Written by the fiber that receives it only. */
+  private volatile long received;
+
   private boolean closed;
 
   /** One that begins to be stored; nothing has begun if this throws. */
@@ -44,6 +48,18 @@ final class Arrival implements AutoCloseable {
 
   Appender appender() {
     return appender;
+  }
+
+  /** More of it has come. */
+  void append(ByteBuffer piece) throws IOException {
+    long more = received + piece.remaining();
+    appender.append(piece);
+    received = more;
+  }
+
+  /** How many bytes of its body have come. */
+  long received() {
+    return received;
   }
 
   /** Reads it from its beginning; null if it has arrived, and is found in the storage or lost. */

@@ -3,10 +3,8 @@ package dev.evergreen.proxy;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.Conditions;
-import dev.evergreen.proxy.rules.Freshening;
-import dev.evergreen.proxy.rules.Storing;
+import dev.evergreen.proxy.rules.Reuse;
 import java.io.IOException;
-import java.util.List;
 import java.util.concurrent.Semaphore;
 
 /**
@@ -70,35 +68,53 @@ record Background(
 
   /** Says whether the fetch is ended by who stores the new response. */
   private boolean validate(Found found, long stamp, String what, Fetch fetch) throws IOException {
-    Conditions.validate(asked.fields(), List.of(found.validators()), found.validators());
     var keeper = new Keeper(proxy, setup, request, key);
-    try (var answer = new Held(proxy.client(reach).ask(origins, asked, null, _ -> {}))) {
-      if (answer.get().head().status() == 304) {
-        freshen(found, answer.get(), keeper, stamp);
-        return false;
+    var validation = new Validation(proxy, key, keeper);
+    if (!validation.condition(asked.fields(), found)) {
+      return keep(found, stamp, what, fetch, keeper);
+    }
+    try (var answer = new Held(ask())) {
+      if (answer.get().head().status() != 304) {
+        return keep(found, answer, stamp, what, fetch, keeper);
       }
-      var entry = keeper.entry(answer.get(), stamp);
-      if (entry != null) {
-        proxy.count(Count.STORED);
-        fetch.decide(new Fetch.LookAgain());
-        var arrival = new Arrival(entry, proxy.storage());
-        keeper.receive(what, fetch, answer.handOver(), arrival);
-        return true;
+      try (var freshened = validation.freshen(found, answer.get(), stamp)) {
+        if (freshened != null) {
+          return false;
+        }
       }
-      int status = answer.get().head().status();
-      answer.letGo();
-      if (Storing.tellsOfResource(status) && !keeper.isOwn()) {
-        keeper.retire(found, stamp);
-      }
-      return false;
+    }
+    Conditions.clear(asked.fields()); // It was about nothing that is stored.
+    return keep(found, stamp, what, fetch, keeper);
+  }
+
+  private OriginAnswer ask() throws IOException {
+    return proxy.client(reach).ask(origins, asked, null, _ -> {});
+  }
+
+  private boolean keep(Found found, long stamp, String what, Fetch fetch, Keeper keeper)
+      throws IOException {
+    try (var answer = new Held(ask())) {
+      return keep(found, answer, stamp, what, fetch, keeper);
     }
   }
 
-  private void freshen(Found found, OriginAnswer answer, Keeper keeper, long stamp)
+  private boolean keep(
+      Found found, Held answer, long stamp, String what, Fetch fetch, Keeper keeper)
       throws IOException {
-    if (!Freshening.chosen(answer.head(), List.of(found.validators())).isEmpty()) {
-      proxy.count(Count.FRESHENED);
-      var _ = keeper.refresh(found, answer, stamp);
+    int status = answer.get().head().status();
+    if (Reuse.failure(status)) {
+      return false; // It is as if it had not answered (RFC 9111 §4.3.3).
     }
+    var entry = keeper.entry(answer.get(), stamp);
+    if (entry != null) {
+      proxy.count(Count.STORED);
+      fetch.decide(new Fetch.LookAgain());
+      var arrival = new Arrival(entry, proxy.storage());
+      keeper.receive(what, fetch, answer.handOver(), arrival);
+      return true;
+    }
+    answer.letGo();
+    var _ = keeper.displace(found, status, stamp);
+    return false;
   }
 }

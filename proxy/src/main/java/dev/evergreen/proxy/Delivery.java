@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Answers a client from a stored response, or from one that is being stored: all of it, the parts
@@ -24,6 +25,9 @@ final class Delivery {
 
   /** So much of a body is asked for at a time. */
   private static final long PIECE = 1 << 20;
+
+  /** So much of a body comes soon. */
+  private static final long FAR = 1 << 20;
 
   /** What a 304 tells (RFC 9110 §15.4.5), beside Age, Via and Cache-Status. */
   private static final List<String> OF_304 =
@@ -45,10 +49,18 @@ final class Delivery {
     this.setup = setup;
   }
 
-  /** Answers, by a response that may be used. */
-  void send(StoredHead head, Lease lease, CacheStatus status, long now) throws IOException {
+  /**
+   * Answers, by a response that may be used.
+   *
+   * @param age the Age that the client is told; null if the origin itself has just made or
+   *     validated it, as an age would tell that it has not (RFC 9111 §5.1)
+   */
+  void send(StoredHead head, Lease lease, CacheStatus status, @Nullable String age, Times times)
+      throws IOException {
     var more = new Fields(ADDED, 3);
-    more.add("Age", Long.toString(head.life().age(now)));
+    if (age != null) {
+      more.add("Age", age);
+    }
     more.add("Via", setup.via());
     more.add("Cache-Status", status.member(setup.settings().name));
     course.cache = status;
@@ -57,24 +69,41 @@ final class Delivery {
       sendNotModified(head, more);
       return;
     }
-    var ranges = ranges(head, lease.length());
+    // Its fields are parsed for that only.
+    var ranges =
+        request.fields().has("range")
+            ? ranges(head.status(), head.fields(), lease.length())
+            : new Ranges.Whole();
     switch (ranges) {
       case Ranges.Whole() -> sendWhole(head, lease, more);
-      case Ranges.Unsatisfiable() -> sendUnsatisfiable(lease, more, now);
+      case Ranges.Unsatisfiable() -> sendUnsatisfiable(lease, more, times.date());
       case Ranges.Parts(var parts) when parts.size() == 1 ->
           sendPart(head, lease, parts.getFirst(), more);
       case Ranges.Parts(var parts) -> sendParts(head, lease, parts, more);
     }
   }
 
+  /**
+   * Whether the client wants a part that begins much later than what is there of a response, of an
+   * origin that has parts: it would wait long for it.
+   *
+   * @param here how many bytes are there
+   */
+  boolean isFar(int status, Fields fields, long length, long here) {
+    return request.fields().has("range")
+        && !Conditions.has(request.fields())
+        && fields.hasMember("accept-ranges", "bytes")
+        && ranges(status, fields, length) instanceof Ranges.Parts(var parts)
+        && parts.stream().anyMatch(part -> part.first() > here + FAR);
+  }
+
   /** A body whose length is not known yet is sent whole. */
-  private Ranges ranges(StoredHead head, long length) throws IOException {
+  private Ranges ranges(int status, Fields fields, long length) {
     boolean asked =
         request.is("GET")
-            && head.status() == 200
+            && status == 200
             && length >= 0
-            && request.fields().has("range")
-            && Conditions.rangeCounts(request.fields(), head.fields());
+            && Conditions.rangeCounts(request.fields(), fields);
     return asked ? Ranges.of(request.fields().all("range"), length) : new Ranges.Whole();
   }
 
@@ -95,8 +124,8 @@ final class Delivery {
     exchange.respond(ResponseHead.of(304, fields.addAll(more))).end();
   }
 
-  private void sendUnsatisfiable(Lease lease, Fields more, long now) throws IOException {
-    Keeper.addDate(more, now);
+  private void sendUnsatisfiable(Lease lease, Fields more, long date) throws IOException {
+    Keeper.addDate(more, date);
     more.add("Content-Range", "bytes */" + lease.length());
     answer(416, 0);
     exchange.respond(ResponseHead.of(416, more), ByteBuffer.allocate(0));

@@ -19,6 +19,7 @@ import dev.evergreen.proxy.storage.Lease;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Puts what an origin has answered to one request into the storage. */
@@ -43,12 +44,12 @@ final class Keeper {
   @Nullable Entry entry(OriginAnswer answer, long stamp) {
     var rules = setup.settings().rules;
     var head = answer.head();
-    if (Storing.of(request, head, answer.received(), rules) != Storing.YES) {
+    if (Storing.of(request, head, answer.date(), rules) != Storing.YES) {
       return null;
     }
     var fields = Storing.fields(head, rules);
-    addDate(fields, answer.received());
-    var life = Life.of(head, answer.requested(), answer.received(), rules);
+    addDate(fields, answer.date());
+    var life = answer.life(head, rules);
     var body = answer.exchange().body();
     try {
       return new Entry(
@@ -74,7 +75,7 @@ final class Keeper {
     var fields = answer.head().fields().copy();
     Forwarding.strip(fields);
     fields.remove("age").remove("trailer");
-    addDate(fields, answer.received());
+    addDate(fields, answer.date());
     return StoredHead.of(
         ByteBuffer.wrap(StoredHead.encode(stored.status(), stored.life(), fields)));
   }
@@ -124,7 +125,7 @@ final class Keeper {
       var body = from.exchange().body();
       var piece = buffer(body);
       while (body.read(piece) >= 0) {
-        arrival.appender().append(piece.flip());
+        arrival.append(piece.flip());
         piece.clear();
       }
     }
@@ -143,8 +144,13 @@ final class Keeper {
    * may not be stored with these, it is {@linkplain #retire retired}; unless that is so only for
    * {@linkplain #isOwn who asked}.
    *
+   * <p>It is also retired if it varies by other fields now: what the request for it had in these
+   * nobody knows (§4.1). Who has asked can have it nevertheless, and others of its variant can,
+   * once it was {@linkplain #adopt adopted}.
+   *
    * @return null if there would be more fields than an origin may send at once, as after many that
-   *     were new each time: then it is retired, and the whole is to be asked for
+   *     were new each time, or it varies otherwise and is too large to be adopted: then it is
+   *     retired, and the whole is to be asked for
    */
   @Nullable Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
     if (hasOutgrown(found, answer)) {
@@ -156,26 +162,34 @@ final class Keeper {
     var rules = setup.settings().rules;
     var newer = answer.head().fields();
     var stored = found.head().fields();
-    var fields = dated(Freshening.update(stored, answer.head(), answer.received(), rules), answer);
+    var fields = dated(Freshening.update(stored, answer.head(), answer.date(), rules), answer);
     var merged = ResponseHead.of(found.head().status(), fields.copy());
     var age = newer.get("age");
     if (age != null) {
       merged.fields().set("Age", age);
     }
-    var life = Life.of(merged, answer.requested(), answer.received(), rules);
+    var life = answer.life(merged, rules);
     var bytes = StoredHead.encode(merged.status(), life, fields);
     var tags = tags(fields);
     boolean kept =
-        Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES
+        Storing.of(asGet(), merged, answer.date(), rules) == Storing.YES
             && tags.size() <= Entry.MAX_TAGS;
-    if (kept) {
+    boolean moves = kept && variesOtherwise(found, fields);
+    if (moves) {
+      retire(found, stamp);
+    } else if (kept) {
       proxy.storage().replaceHead(found.lease(), bytes, tags, stamp);
     } else if (stored.has("set-cookie")) {
       proxy.invalidate(key); // or each who asks would get it
     } else if (!isOwn()) {
       retire(found, stamp);
     }
-    return new Refreshed(bytes, kept);
+    return moves && !canBeAdopted(found) ? null : new Refreshed(bytes, kept, moves);
+  }
+
+  private static boolean variesOtherwise(Found found, Fields now) {
+    var before = Variants.vary(found.lease().variant());
+    return !Vary.of(now).equals(Optional.of(before));
   }
 
   private boolean hasOutgrown(Found found, OriginAnswer answer) throws IOException {
@@ -195,6 +209,22 @@ final class Keeper {
     if (!life.equals(life.retired())) {
       rewrite(found, life.retired(), stamp);
     }
+  }
+
+  /**
+   * The origin has answered by something that may not be kept. If that tells what there is now,
+   * what was kept is {@linkplain #retire retired}; not if it tells what was wrong with this
+   * request.
+   *
+   * @param found what was kept, or null
+   * @return whether it tells what there is now
+   */
+  boolean displace(@Nullable Found found, int status, long stamp) throws IOException {
+    boolean tells = Storing.tellsOfResource(status) && !isOwn();
+    if (tells && found != null) {
+      retire(found, stamp);
+    }
+    return tells;
   }
 
   /** What is stored is stale from now on. */
@@ -226,7 +256,7 @@ final class Keeper {
   private static Fields dated(Fields updated, OriginAnswer by) {
     return by.head().fields().has("date")
         ? updated
-        : updated.set("Date", HttpDate.format(by.received()));
+        : updated.set("Date", HttpDate.format(by.date()));
   }
 
   /** The head for the client whose request was answered by 304: with what is for it alone. */
@@ -244,9 +274,10 @@ final class Keeper {
   /**
    * What has become of a stored head.
    *
-   * @param kept whether it is stored so
+   * @param kept whether it may be stored so
+   * @param moves whether it is not, as it was stored for other requests than it is for now
    */
-  record Refreshed(byte[] bytes, boolean kept) {
+  record Refreshed(byte[] bytes, boolean kept, boolean moves) {
     StoredHead head() throws IOException {
       return StoredHead.of(ByteBuffer.wrap(bytes));
     }
@@ -257,10 +288,10 @@ final class Keeper {
    * answer (RFC 9111 §4.1); not if it is large, as then the next 304 costs less than the copy.
    */
   void adopt(Found other, Refreshed refreshed, long stamp) throws IOException {
-    long length = other.lease().length();
-    if (!refreshed.kept() || length < 0 || length > MOST_ADOPTED) {
+    if (!refreshed.kept() || !canBeAdopted(other)) {
       return;
     }
+    long length = other.lease().length();
     var fields = refreshed.head().fields();
     var variant = Variants.write(Vary.of(fields).orElseThrow(), request.fields());
     var entry =
@@ -271,6 +302,11 @@ final class Keeper {
     } catch (IncompleteException e) {
       // There is no room for it now.
     }
+  }
+
+  private static boolean canBeAdopted(Found other) {
+    long length = other.lease().length();
+    return length >= 0 && length <= MOST_ADOPTED;
   }
 
   /** A lease may have only a part at hand. */

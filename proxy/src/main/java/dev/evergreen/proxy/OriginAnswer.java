@@ -2,20 +2,29 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.ResponseHead;
+import dev.evergreen.proxy.rules.CacheRules;
+import dev.evergreen.proxy.rules.Life;
 
 /**
  * The beginning of an origin's answer; its body is still to be read.
  *
- * @param requested when it was asked, in milliseconds since 1970
- * @param received when it answered
+ * @param delay how long it took to answer, in milliseconds
+ * @param received when it answered, by the clock by which durations are counted
+ * @param date the same by the clock by which dates are told
  */
 record OriginAnswer(
     ResponseHead head,
     ClientExchange exchange,
     Origins.Member member,
-    long requested,
-    long received)
+    long delay,
+    long received,
+    long date)
     implements AutoCloseable {
+
+  /** How long it may be used, if it has such a head. */
+  Life life(ResponseHead as, CacheRules rules) {
+    return Life.of(as, date - delay, date, rules).since(received);
+  }
 
   @Override
   public void close() {

@@ -12,7 +12,6 @@ import dev.evergreen.proxy.rules.Forwarding;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.util.HashSet;
-import java.util.function.LongSupplier;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
@@ -23,11 +22,11 @@ final class OriginClient {
   private static final int ATTEMPTS = 3;
 
   private final Upstreams upstreams;
-  private final LongSupplier clock;
+  private final Times times;
 
-  OriginClient(Upstreams upstreams, LongSupplier clock) {
+  OriginClient(Upstreams upstreams, Times times) {
     this.upstreams = upstreams;
-    this.clock = clock;
+    this.times = times;
   }
 
   /** Is told of informational responses. */
@@ -49,7 +48,7 @@ final class OriginClient {
     var tried = new HashSet<Origins.Member>();
     boolean fresh = false;
     for (int attempt = 1; ; attempt++) {
-      var member = origins.choose(tried, clock.getAsLong());
+      var member = origins.choose(tried, times.now());
       var ask = new Attempt(member);
       try {
         return ask.run(request, upload, informed, fresh);
@@ -75,7 +74,7 @@ final class OriginClient {
           // A kept connection may have ended while it was kept: that tells nothing of the origin.
           fresh = again && ask.reused();
           if (!fresh) {
-            member.failed(clock.getAsLong());
+            member.failed(times.now());
             tried.add(member);
           }
         }
@@ -104,7 +103,7 @@ final class OriginClient {
         throws IOException {
       var opened = upstreams.open(member.origin, fresh);
       exchange = opened;
-      long requested = clock.getAsLong();
+      long requested = times.now();
       try {
         send(opened, request, upload);
       } catch (NoWebSocketException e) {
@@ -114,7 +113,8 @@ final class OriginClient {
       }
       var head = answer(opened, upload, informed);
       member.succeeded();
-      return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
+      long received = times.now();
+      return new OriginAnswer(head, opened, member, received - requested, received, times.date());
     }
 
     private static ResponseHead answer(

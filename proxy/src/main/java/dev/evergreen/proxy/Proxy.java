@@ -27,7 +27,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,7 +58,7 @@ public final class Proxy implements AutoCloseable {
 
   private final OriginClient client;
   private final OriginClient clientOfOthers;
-  private final LongSupplier clock;
+  private final Times times;
   private final Fetches fetches = new Fetches();
   private final SoftPurges softPurges = new SoftPurges();
   private final Statistics statistics = new Statistics();
@@ -80,10 +79,9 @@ public final class Proxy implements AutoCloseable {
     upstreams = upstreams(settings, dialer, limits);
     toOthers = upstreams(settings, dialer.withNames(Reach.others(dialer.names())), limits);
     checking = upstreams(settings, dialer, limits.withConnections(1));
-    var given = settings.clock;
-    clock = given == null ? steadyClock() : given;
-    client = new OriginClient(upstreams, clock);
-    clientOfOthers = new OriginClient(toOthers, clock);
+    times = settings.times;
+    client = new OriginClient(upstreams, times);
+    clientOfOthers = new OriginClient(toOthers, times);
     log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
     limit = new ConnectionLimit(settings.connections);
     accessLog =
@@ -91,13 +89,6 @@ public final class Proxy implements AutoCloseable {
             ? null
             : new LineLog<>("proxy-access-log", settings.logFile, settings.logFormat::line);
     setup = Setup.of(settings);
-  }
-
-  /** The time in milliseconds since 1970, which does not go back when somebody sets the clock. */
-  private static LongSupplier steadyClock() {
-    long millis = System.currentTimeMillis();
-    long nanos = System.nanoTime();
-    return () -> millis + (System.nanoTime() - nanos) / 1_000_000;
   }
 
   /**
@@ -323,8 +314,18 @@ public final class Proxy implements AutoCloseable {
     return log;
   }
 
+  Times times() {
+    return times;
+  }
+
+  /** The time by which durations are counted. */
   long now() {
-    return clock.getAsLong();
+    return times.now();
+  }
+
+  /** The time by which dates are told. */
+  long date() {
+    return times.date();
   }
 
   void count(Count what) {
@@ -333,7 +334,7 @@ public final class Proxy implements AutoCloseable {
 
   /** A transaction begins. */
   Course begin(RequestHead request, Client from) {
-    var course = new Course(now(), log.isKept());
+    var course = new Course(date(), log.isKept());
     if (log.isKept() || accessLog != null) {
       course.of(request, from.address());
     }

@@ -55,7 +55,7 @@ public final class ProxySettings implements Cloneable {
   int remembered = 1000;
   @Nullable Path logFile;
   @Nullable LogFormat logFormat;
-  @Nullable LongSupplier clock;
+  Times times = Times.ofMachine();
 
   private ProxySettings() {}
 
@@ -240,6 +240,11 @@ public final class ProxySettings implements Cloneable {
 
   /** The time in milliseconds since 1970, by a clock that does not go back; for tests. */
   ProxySettings withClock(LongSupplier millis) {
-    return with(copy -> copy.clock = millis);
+    return withTimes(new Times(millis, millis));
+  }
+
+  /** By which clocks it goes; for tests. */
+  ProxySettings withTimes(Times clocks) {
+    return with(copy -> copy.times = clocks);
   }
 }

@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.proxy.rules.Life;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -72,6 +73,14 @@ final class StoredHead {
 
   Life life() {
     return life;
+  }
+
+  /** Its Date, in milliseconds since 1970; when it was received if that is none. */
+  long date() throws IOException {
+    var date = fields().get("date");
+    return date == null
+        ? life.received()
+        : HttpDate.parse(date, life.received()).orElse(life.received());
   }
 
   /** The lines of the fields, each with its CR LF. */

@@ -3,19 +3,14 @@ package dev.evergreen.proxy;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.evergreen.fibers.CancelScope;
-import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.WaitCancelledException;
-import dev.evergreen.http.BodyReader;
-import dev.evergreen.http.BodyWriter;
 import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
-import dev.evergreen.http.MalformedMessageException;
 import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
-import dev.evergreen.http.Tunnel;
 import dev.evergreen.http.Version;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.CacheKey;
@@ -25,11 +20,9 @@ import dev.evergreen.proxy.rules.Conditions;
 import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
-import dev.evergreen.proxy.rules.Invalidation;
 import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Reuse;
 import dev.evergreen.proxy.rules.Storing;
-import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Lease;
@@ -37,8 +30,8 @@ import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -65,6 +58,7 @@ final class Transaction {
   private final Delivery delivery;
   private final String authority;
   private final Reach reach;
+  private final String uri;
   private final String key;
 
   /** Why the cache could not answer at first; null if it could. */
@@ -88,7 +82,8 @@ final class Transaction {
     authority = OriginRequests.authority(request, client, setup);
     var scheme = setup.settings().forward == null ? client.scheme() : request.namedScheme();
     reach = Reach.of(setup.settings().forward, client, request.fields());
-    key = reach.key(CacheKey.of(scheme, authority, request.path()));
+    uri = CacheKey.of(scheme, authority, request.path());
+    key = reach.key(uri);
   }
 
   /** Answers the request. */
@@ -114,7 +109,7 @@ final class Transaction {
     if (answeredHere()) {
       proxy.count(Count.ANSWERED_HERE);
     } else if (!request.is("GET") && !request.is("HEAD")) {
-      pass(Forward.METHOD);
+      pass(Forward.METHOD, null);
     } else if (mustPass()) {
       passUnlessOnlyCached();
     } else {
@@ -133,7 +128,7 @@ final class Transaction {
     if (demands.onlyIfCached()) {
       refuseUncached();
     } else {
-      pass(Forward.BYPASS);
+      pass(Forward.BYPASS, null);
     }
   }
 
@@ -205,7 +200,8 @@ final class Transaction {
   private void connect(@Nullable ForwardRules forward) throws IOException {
     var to = Origin.parse(false, request.target(), -1);
     if (forward == null) {
-      refuse(405, "this proxy makes no tunnels");
+      // RFC 9110 §15.5.6: there is nothing else that can be done with what is only an authority.
+      refuse(405, "this proxy makes no tunnels", "Allow", "");
     } else if (to == null) {
       refuse(400, "a tunnel needs a host and a port");
     } else if (!forward.tunnelPorts().contains(to.port())) {
@@ -266,12 +262,12 @@ final class Transaction {
         && Orders.areOfSameSite(request, request.scheme());
   }
 
-  private void refuse(int status, String why) throws IOException {
-    respond(status, why + "\n", Fields.of("Content-Type", "text/plain"));
+  private void refuse(int status, String why, String... fields) throws IOException {
+    respond(status, why + "\n", Fields.of(fields).set("Content-Type", "text/plain"));
   }
 
   private void respond(int status, String body, Fields fields) throws IOException {
-    fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(proxy.now()));
+    fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(proxy.date()));
     fields.set("Via", setup.via());
     course.status = status;
     course.reached(Point.ANSWER, status);
@@ -341,7 +337,7 @@ final class Transaction {
     if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
       validateInBackground(found, variants.seen());
     }
-    deliver(found.head(), found.lease(), usedAsItIs(life(found).ttl(now)));
+    deliver(found.head(), found.lease(), usedAsItIs(life(found).ttl(now)), age(found.head()));
     return true;
   }
 
@@ -370,14 +366,33 @@ final class Transaction {
         : Forward.STALE;
   }
 
-  private void deliver(StoredHead head, Lease lease, CacheStatus status) throws IOException {
+  /**
+   * Answers by what is stored, or is being stored.
+   *
+   * @param age the Age that the client is told, or null
+   */
+  private void deliver(StoredHead head, Lease lease, CacheStatus status, @Nullable String age)
+      throws IOException {
     if (SteadyLease.isWorthwhile(lease)) {
       try (var steady = new SteadyLease(head, lease, new Elsewhere())) {
-        delivery.send(head, steady, status, proxy.now());
+        delivery.send(head, steady, status, age, proxy.times());
       }
     } else {
-      delivery.send(head, lease, status, proxy.now());
+      delivery.send(head, lease, status, age, proxy.times());
     }
+  }
+
+  /** The Age of what is used without a question to the origin (RFC 9111 §4). */
+  private String age(StoredHead head) {
+    return Long.toString(head.life().age(proxy.now()));
+  }
+
+  /**
+   * That of an answer that the origin has just given; null if it has none, as it comes from no
+   * other cache. Who receives it adds the time that it took to come (RFC 9111 §4.2.3).
+   */
+  private static @Nullable String age(OriginAnswer answer) {
+    return answer.head().fields().get("age");
   }
 
   /** Where else there may be what is being delivered. */
@@ -426,7 +441,7 @@ final class Transaction {
       try (var waiter = join(other)) {
         came = waiter.await(setup.settings().collapsedWait.toMillis());
         if (came instanceof Fetch.Arriving(var arrival) && suits(arrival)) {
-          if (!follow(arrival, waiter)) {
+          if (!follow(arrival, waiter, reason)) {
             // Nobody can follow it any more: who wants the same from now on follows another one.
             proxy.fetches().end(what, other);
             return false;
@@ -492,19 +507,27 @@ final class Transaction {
 
   /**
    * Answers by what arrives for another. Who comes when it has begun to arrive gets it like what is
-   * stored.
+   * stored. Who wants a part that is far from having arrived asks for it.
    *
    * @return false if it has arrived meanwhile, or its beginning is gone
    */
-  private boolean follow(Arrival arrival, Fetch.Waiter waiter) throws IOException {
+  private boolean follow(Arrival arrival, Fetch.Waiter waiter, Forward why) throws IOException {
+    var head = arrival.head();
     try (var lease = arrival.follow()) {
       waiter.done(); // From here on what it needs is kept for its lease.
-      if (lease == null || !(request.is("HEAD") || hasBeginning(lease))) {
+      if (lease == null) {
         return false;
       }
-      deliver(arrival.head(), lease, usedAsItIs(arrival.head().life().ttl(proxy.now())));
-      return true;
+      if (!delivery.isFar(head.status(), head.fields(), lease.length(), arrival.received())) {
+        if (!request.is("HEAD") && !hasBeginning(lease)) {
+          return false;
+        }
+        deliver(head, lease, usedAsItIs(head.life().ttl(proxy.now())), age(head));
+        return true;
+      }
     }
+    pass(why, null);
+    return true;
   }
 
   /** Who comes late to what cannot be stored may have missed something; others may be cut off. */
@@ -552,13 +575,14 @@ final class Transaction {
     if (!validates) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
     }
-    boolean conditional = validates && condition(asked.fields(), found);
+    var validation = new Validation(proxy, key, keeper());
+    boolean conditional = validates && validation.condition(asked.fields(), found);
     try (var question = proxy.storage().ask(Proxy.segment(key));
         var answer = new Held(askFor(fetch, asked))) {
       long stamp = question.stamp();
       var head = answer.get().head();
       if (head.status() == 304 && conditional) {
-        boolean freshened = freshen(found, answer, stamp, fetch, why);
+        boolean freshened = freshen(validation, found, answer, stamp, fetch, why);
         handedOver = !freshened;
         return freshened;
       }
@@ -573,8 +597,14 @@ final class Transaction {
       course.reached(Point.STORE, entry == null ? "not stored" : "stored");
       if (entry == null) {
         release(what, found, head, stamp, fetch);
+        if (delivery.isFar(
+            head.status(), head.fields(), answer.get().exchange().body().length(), 0)) {
+          answer.letGo();
+          pass(why, null);
+          return true;
+        }
         var status = CacheStatus.forwarded(why).withForwardStatus(head.status());
-        whileClientStays(_ -> relay(answer.get(), status));
+        whileClientStays(() -> passage().relay(answer.get(), status, true));
         return true;
       }
       var arrival = new Arrival(entry, proxy.storage());
@@ -606,7 +636,7 @@ final class Transaction {
    */
   private boolean fetchAlone(String what, @Nullable Found found, Forward why) throws IOException {
     if (request.is("GET") && (Conditions.has(request.fields()) || request.fields().has("range"))) {
-      pass(why);
+      pass(why, found);
       return true;
     }
     return fetch(what, Fetch.alone(), found, why);
@@ -614,30 +644,6 @@ final class Transaction {
 
   private RequestHead originRequest() {
     return OriginRequests.of(request, authority, client, setup);
-  }
-
-  /**
-   * Asks whether what is stored for this request, or what is for others, is still right (RFC 9111
-   * §4.3.1); false if nothing can be validated.
-   */
-  private boolean condition(Fields fields, @Nullable Found found) throws IOException {
-    var own = found == null ? Validators.NONE : found.validators();
-    var all = new ArrayList<Validators>();
-    all.add(own);
-    var others = others(found);
-    try {
-      for (var other : others) {
-        all.add(other.validators());
-      }
-    } finally {
-      others.forEach(Found::close);
-    }
-    Conditions.validate(fields, all, own);
-    return all.stream().anyMatch(each -> !each.isEmpty());
-  }
-
-  private List<Found> others(@Nullable Found found) throws IOException {
-    return Found.others(proxy.storage(), Proxy.segment(key), found);
   }
 
   /**
@@ -676,12 +682,8 @@ final class Transaction {
       return;
     }
     fetch.decide(new Fetch.Released());
-    var keeper = keeper();
-    if (Storing.tellsOfResource(head.status()) && !keeper.isOwn()) {
+    if (keeper().displace(found, head.status(), stamp)) {
       proxy.fetches().remember(what, proxy.now() + setup.settings().aloneFor.toMillis());
-      if (found != null) {
-        keeper.retire(found, stamp);
-      }
     }
   }
 
@@ -689,7 +691,10 @@ final class Transaction {
     return new Keeper(proxy, setup, request, key);
   }
 
-  /** Stores the response by a fiber of its own, and answers from what has come of it. */
+  /**
+   * Stores the response by a fiber of its own, and answers from what has come of it. A part that is
+   * far from having come is asked for beside that: it would take as long as all before it.
+   */
   private void store(String what, Fetch fetch, Arrival arrival, OriginAnswer answer, Forward why)
       throws IOException {
     proxy.count(Count.STORED);
@@ -698,74 +703,53 @@ final class Transaction {
     var keeper = new Keeper(proxy, setup, request.copy(), key);
     boolean received = false;
     try (var lease = arrival.appender().follow()) {
+      var forFirst = keeper.headForFirst(answer, head);
+      var age = age(answer);
       fetch.decide(new Fetch.Arriving(arrival));
       proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
       received = true;
       var status =
           CacheStatus.forwarded(why)
-              .withForwardStatus(answer.head().status())
+              .withForwardStatus(head.status())
               .withTtl(head.life().ttl(proxy.now()))
               .asStored();
-      deliver(keeper.headForFirst(answer, head), lease, status);
+      if (!delivery.isFar(head.status(), head.fields(), lease.length(), 0)) {
+        deliver(forFirst, lease, status, age);
+        return;
+      }
     } finally {
       if (!received) {
         keeper.drop(what, fetch, answer, arrival); // No other fiber will end any of them.
       }
     }
+    pass(why, null);
   }
 
   /**
    * Updates all that a 304 is about, and answers by the one that is for this request, or that the
    * origin has chosen for it (RFC 9111 §4.3.3, §4.3.4).
    *
-   * @return false if the 304 is about nothing that is stored, or has too many fields to be kept
+   * @return false if the 304 is about nothing that is stored, or has come to more than can be kept
    */
-  private boolean freshen(@Nullable Found found, Held answer, long stamp, Fetch fetch, Forward why)
-      throws IOException {
-    var others = others(found);
-    try {
-      var stored = new ArrayList<Found>();
-      if (found != null) {
-        stored.add(found);
-      }
-      stored.addAll(others);
-      var validators = new ArrayList<Validators>();
-      for (var each : stored) {
-        validators.add(each.validators());
-      }
-      var head = answer.get().head();
-      var chosen = Freshening.chosen(head, validators).stream().map(stored::get).toList();
-      return !chosen.isEmpty() && freshen(chosen, found, answer, stamp, fetch, why);
-    } finally {
-      others.forEach(Found::close);
-    }
-  }
-
   private boolean freshen(
-      List<Found> chosen, @Nullable Found found, Held held, long stamp, Fetch fetch, Forward why)
+      Validation validation, @Nullable Found found, Held held, long stamp, Fetch fetch, Forward why)
       throws IOException {
-    var keeper = keeper();
     var answer = held.get();
-    var first = chosen.getFirst();
-    var refreshed = keeper.refresh(first, answer, stamp);
-    if (refreshed == null) {
-      return false;
+    try (var freshened = validation.freshen(found, answer, stamp)) {
+      if (freshened == null) {
+        return false;
+      }
+      fetch.decide(new Fetch.LookAgain());
+      course.reached(Point.STORE, "freshened");
+      var first = freshened.first();
+      var head = keeper().headForAsker(first, answer, freshened.head());
+      var status =
+          CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
+      var age = age(answer);
+      held.letGo(); // What is delivered may need its place at the origin.
+      deliver(head, first.lease(), status, age);
+      return true;
     }
-    proxy.count(Count.FRESHENED);
-    for (var other : chosen.subList(1, chosen.size())) {
-      var _ = keeper.refresh(other, answer, stamp);
-    }
-    if (!first.equals(found)) {
-      keeper.adopt(first, refreshed, stamp);
-    }
-    fetch.decide(new Fetch.LookAgain());
-    course.reached(Point.STORE, "freshened");
-    var head = keeper.headForAsker(first, answer, refreshed);
-    var status =
-        CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-    held.letGo(); // What is delivered may need its place at the origin.
-    deliver(head, first.lease(), status);
-    return true;
   }
 
   // No answer of the origin, or a bad one.
@@ -784,7 +768,7 @@ final class Transaction {
             .withForwardStatus(originStatus)
             .withTtl(life(found).ttl(proxy.now()))
             .withDetail("stale-if-error");
-    deliver(found.head(), found.lease(), status);
+    deliver(found.head(), found.lease(), status, age(found.head()));
   }
 
   private void fail(@Nullable Found found, OriginFailure failure) throws IOException {
@@ -817,14 +801,30 @@ final class Transaction {
 
   // Requests that go to the origin without the cache.
 
-  private void pass(Forward why) throws IOException {
+  /**
+   * Passes the request on, and its answer.
+   *
+   * @param found what is stored for it but may not be used as it is, or null
+   */
+  private void pass(Forward why, @Nullable Found found) throws IOException {
     if (why == Forward.METHOD || why == Forward.BYPASS) {
       proxy.count(Count.PASSED);
     }
-    whileClientStays(leaving -> pass(why, leaving));
+    Optional<OriginFailure> failure;
+    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
+      failure = leaving.call(() -> pass(why, found, leaving));
+    } catch (Leaving.GoneException e) {
+      gone(e);
+      return;
+    }
+    if (failure.isPresent()) {
+      fail(found, failure.get());
+    }
   }
 
-  private void pass(Forward why, Leaving leaving) throws IOException {
+  /** Says why the client was not answered yet. */
+  private Optional<OriginFailure> pass(Forward why, @Nullable Found found, Leaving leaving)
+      throws IOException {
     var asked = originRequest();
     var upload = upload();
     if (upload != null) {
@@ -835,41 +835,46 @@ final class Transaction {
       }
     }
     try (var answer = askForOne(asked, upload)) {
+      int status = answer.head().status();
       try {
-        invalidate(Invalidation.of(request, key, answer.head()));
-        if (answer.head().status() == 101) {
+        invalidations().answered(answer.head());
+        if (status == 101) {
           leaving.close(); // An end passes through.
-          tunnel(answer);
-        } else if (standsForConnect() && answer.head().status() / 100 == 2) {
+          passage().tunnel(answer);
+        } else if (standsForConnect() && status / 100 == 2) {
           // By HTTP/1.1 that is an answer of the origin's own. By HTTP/2 it would be its consent.
-          throw OriginFailure.staysWithHttp(answer.head().status());
+          throw OriginFailure.staysWithHttp(status);
+        } else if (Reuse.failure(status) && usableAfterFailure(found)) {
+          return Optional.of(OriginFailure.answered(status));
         } else {
-          var status = CacheStatus.forwarded(why).withForwardStatus(answer.head().status());
-          relay(answer, status, upload);
+          var said = CacheStatus.forwarded(why).withForwardStatus(status);
+          passage().relay(answer, said, upload == null);
         }
       } finally {
         stop(upload);
       }
     } catch (OriginFailure e) {
-      fail(null, e);
+      return Optional.of(e);
     } catch (Upload.HungUpException e) {
       course.failure = String.valueOf(e.getMessage());
       refuse(408, "the request's body came too slowly");
     }
+    return Optional.empty();
   }
 
-  /**
-   * Who leaves undoes nothing of what the origin may have done. As it is not known, what is stored
-   * has to be validated only.
-   */
+  private Passage passage() {
+    return new Passage(proxy, setup, exchange, course, reach);
+  }
+
+  private Invalidations invalidations() {
+    return new Invalidations(proxy, setup, request, uri);
+  }
+
   private OriginAnswer askForOne(RequestHead asked, @Nullable Upload upload) throws IOException {
     try {
       return ask(asked, upload);
     } catch (WaitCancelledException e) {
-      for (var uri : Invalidation.unanswered(request, key).keys()) {
-        proxy.count(Count.INVALIDATIONS);
-        proxy.suspect(uri);
-      }
+      invalidations().unanswered();
       throw e;
     }
   }
@@ -886,20 +891,9 @@ final class Transaction {
     }
   }
 
-  private void invalidate(Invalidation invalidation) {
-    for (var uri : invalidation.keys()) {
-      proxy.count(Count.INVALIDATIONS);
-      proxy.invalidate(uri);
-    }
-    for (var group : invalidation.groups()) {
-      proxy.count(Count.INVALIDATIONS);
-      proxy.invalidateTag(Tags.group(key, group));
-    }
-  }
-
   /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
   private void passHead(@Nullable Found found, Forward why) throws IOException {
-    whileClientStays(_ -> passHeadAlone(found, why));
+    whileClientStays(() -> passHeadAlone(found, why));
   }
 
   private void passHeadAlone(@Nullable Found found, Forward why) throws IOException {
@@ -919,21 +913,17 @@ final class Transaction {
           keeper.end(found, stamp);
         }
       }
-      relay(answer, CacheStatus.forwarded(why).withForwardStatus(head.status()));
+      var status = CacheStatus.forwarded(why).withForwardStatus(head.status());
+      passage().relay(answer, status, true);
     } catch (OriginFailure e) {
       fail(found, e);
     }
   }
 
-  /** What is done for one client alone. */
-  private interface ForOne {
-    void run(Leaving leaving) throws IOException;
-  }
-
   /** Does what nobody else waits for. */
-  private void whileClientStays(ForOne action) throws IOException {
+  private void whileClientStays(CancelScope.Action<IOException> action) throws IOException {
     try (var leaving = new Leaving(proxy.fibers(), exchange)) {
-      leaving.run(() -> action.run(leaving));
+      leaving.run(action);
     } catch (Leaving.GoneException e) {
       gone(e);
     }
@@ -953,105 +943,5 @@ final class Transaction {
     // It may have ended its half only, and still read.
     course.failure = String.valueOf(why.getMessage());
     refuse(504, "the origin: timeout");
-  }
-
-  private void relay(OriginAnswer answer, CacheStatus status) throws IOException {
-    relay(answer, status, null);
-  }
-
-  /** Sends the origin's response on as it comes. */
-  private void relay(OriginAnswer answer, CacheStatus status, @Nullable Upload upload)
-      throws IOException {
-    var head = answer.head().copy();
-    var fields = head.fields();
-    Forwarding.strip(fields);
-    Keeper.addDate(fields, answer.received());
-    Forwarding.addVia(fields, answer.head().version(), setup.settings().name);
-    fields.add("Cache-Status", status.member(setup.settings().name));
-    course.cache = status;
-    course.status = head.status();
-    course.reached(Point.ANSWER, head.status());
-    var body = answer.exchange().body();
-    if (body.ended() && body.trailers().count() == 0) {
-      exchange.respondByHeadAlone(head);
-      return;
-    }
-    var writer = exchange.respond(head);
-    boolean whole = false;
-    try {
-      copy(answer, writer, upload == null);
-      whole = true;
-    } finally {
-      if (!whole) {
-        writer.abort();
-      }
-    }
-  }
-
-  /**
-   * Passes a body on that is not stored.
-   *
-   * @param sent whether all of the request has been sent
-   */
-  private void copy(OriginAnswer answer, BodyWriter into, boolean sent) throws IOException {
-    var body = answer.exchange().body();
-    var piece = Keeper.buffer(body);
-    int first = body.read(piece);
-    if (sent && body.ended()) {
-      var trailers = body.trailers().copy();
-      answer.exchange().close(); // Others can use it while the client takes what is here.
-      course.bytes += Math.max(0, first);
-      into.write(piece.flip());
-      into.end(trailers);
-      return;
-    }
-    // It takes the origin's connection until the client has all, so a client that is slow pays
-    // when others wait for one.
-    var upstreams = proxy.upstreams(reach);
-    var pace = upstreams.pace();
-    var scope = CancelScope.open();
-    try (var _ = upstreams.slowPeers(answer.member().origin).hold(pace, scope::cancel)) {
-      scope.run(() -> copy(body, piece, first, into, pace));
-    }
-  }
-
-  private void copy(BodyReader from, ByteBuffer piece, int first, BodyWriter into, Pace ofClient)
-      throws IOException {
-    for (int n = first; n >= 0; n = from.read(piece)) {
-      course.bytes += n;
-      ofClient.waits();
-      into.write(piece.flip());
-      ofClient.goesOn();
-      ofClient.moved(n);
-      piece.clear();
-    }
-    into.end(from.trailers());
-  }
-
-  /** From here on it is no HTTP: bytes pass both ways until both sides have ended theirs. */
-  private void tunnel(OriginAnswer answer) throws IOException {
-    var head = answer.head().copy();
-    var upgrade = head.fields().get("upgrade");
-    Forwarding.strip(head.fields());
-    if (upgrade != null) {
-      head.fields().set("Connection", "upgrade").set("Upgrade", upgrade);
-    }
-    Forwarding.addVia(head.fields(), answer.head().version(), setup.settings().name);
-    var client = consent(head);
-    proxy.count(Count.TUNNELS);
-    course.status = 101;
-    course.reached(Point.ANSWER, "101");
-    Relays.run(proxy.fibers(), client, answer.exchange().tunnel());
-  }
-
-  private Tunnel consent(ResponseHead head) throws IOException {
-    try {
-      if (!exchange.body().ended()) {
-        throw new MalformedMessageException("the origin leaves HTTP amid the request");
-      }
-      return exchange.tunnel(head);
-    } catch (MalformedMessageException e) {
-      throw OriginFailure.of(e);
-    }
   }
 }

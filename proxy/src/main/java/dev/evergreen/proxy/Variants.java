@@ -5,15 +5,18 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Selector;
+import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses among stored variants the one for a request, and remembers by what the last that it saw
- * varies: the next one of this URI will probably vary by the same.
+ * Chooses among stored variants the one for a request, and remembers by what the first that it saw
+ * varies, which was stored last: the next one of this URI will probably vary by the same.
  *
  * <p>A variant is written as the names of the fields, a line of them, and what the request had in
  * these, or its digest if that is long.
@@ -23,13 +26,18 @@ final class Variants implements Selector {
   /** What is longer is replaced by its digest. */
   private static final int LONG = 256;
 
+  private static final byte[] ALL = {};
+
   private final Fields request;
   private @Nullable Vary seen;
 
   /**
-   * What the request has in the fields of {@link #seen}: mostly it is the same for all variants.
+   * The names of the fields of the variant that was looked at last, with the end of their line, and
+   * what the request has in these: mostly they are the same for all variants.
    */
-  private String selected = "";
+  private byte[] names = ALL;
+
+  private byte[] selected = ALL;
 
   Variants(Fields request) {
     this.request = request;
@@ -38,9 +46,24 @@ final class Variants implements Selector {
   /** How a response to a request is stored that varies so. */
   static byte[] write(Vary vary, Fields request) {
     return vary.names().isEmpty()
-        ? new byte[0]
+        ? ALL
         : (String.join(",", vary.names()) + "\n" + shorten(vary.select(request)))
             .getBytes(ISO_8859_1);
+  }
+
+  /** By what a response varies that is stored so. */
+  static Vary vary(byte[] variant) {
+    if (variant.length == 0) {
+      return Vary.NOTHING;
+    }
+    return new Vary(List.of(new String(variant, 0, end(variant) - 1, ISO_8859_1).split(",", -1)));
+  }
+
+  /** Where the line of the names ends. */
+  private static int end(byte[] variant) {
+    int end = 0;
+    while (variant[end++] != '\n') {}
+    return end;
   }
 
   private static String shorten(String selected) {
@@ -58,20 +81,37 @@ final class Variants implements Selector {
   @Override
   public boolean takes(byte[] variant) {
     if (variant.length == 0) {
-      seen = Vary.NOTHING;
+      seen = seen == null ? Vary.NOTHING : seen;
       return true;
     }
-    var text = new String(variant, ISO_8859_1);
-    int line = text.indexOf('\n');
-    var vary = new Vary(List.of(text.substring(0, line).split(",", -1)));
-    if (!vary.equals(seen)) {
-      seen = vary;
-      selected = shorten(vary.select(request));
+    if (names.length == 0 || Arrays.mismatch(names, variant) < names.length) {
+      read(variant);
     }
-    return text.substring(line + 1).equals(selected);
+    return Arrays.equals(variant, names.length, variant.length, selected, 0, selected.length);
   }
 
-  /** By what the URI's responses vary; null if nothing is stored for it. */
+  private void read(byte[] variant) {
+    var vary = vary(variant);
+    names = Arrays.copyOf(variant, end(variant));
+    selected = shorten(vary.select(request)).getBytes(ISO_8859_1);
+    seen = seen == null ? vary : seen;
+  }
+
+  /** RFC 9111 §4: of several that match the one with the newest Date. */
+  @Override
+  public boolean prefers(ByteBuffer earlier, ByteBuffer last) {
+    try {
+      return date(earlier) > date(last);
+    } catch (IOException e) {
+      return false; // Another version of this program wrote one of them.
+    }
+  }
+
+  private static long date(ByteBuffer head) throws IOException {
+    return StoredHead.of(head).date();
+  }
+
+  /** By what the URI's responses vary, as that stored last says; null if nothing is stored. */
   @Nullable Vary seen() {
     return seen;
   }

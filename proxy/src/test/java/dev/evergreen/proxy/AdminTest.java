@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What operators see and order. */
@@ -96,6 +97,14 @@ class AdminTest {
                         : "Surrogate-Key: both")));
     assertEquals("1", get("/a").body());
     assertEquals("2", get("/b").body());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"GET /purge, POST", "POST /stats, GET", "DELETE /, GET", "PUT /log, GET"})
+  void whatIsAskedForByAnotherMethodSaysByWhich(String line, String method) throws IOException {
+    var answer = order(line, "127.0.0.1");
+    assertEquals(405, answer.status());
+    assertEquals(method, answer.field("Allow"), "RFC 9110 §15.5.6");
   }
 
   @Test
@@ -299,7 +308,8 @@ class AdminTest {
         lines
             .getFirst()
             .matches(
-                "127\\.0\\.0\\.1 - - \\[.*\\] \"GET /a HTTP/1\\.1\" 200 1 \"-\" \"a\\\\x22\\\\xe4\""),
+                "127\\.0\\.0\\.1 - - \\[.*\\] \"GET /a HTTP/1\\.1\" 200 1 \"-\""
+                    + " \"a\\\\x22\\\\xe4\""),
         lines.getFirst());
   }
 

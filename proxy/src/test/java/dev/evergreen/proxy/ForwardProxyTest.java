@@ -3,6 +3,8 @@ package dev.evergreen.proxy;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +15,7 @@ import dev.evergreen.http.HttpServer;
 import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.UpstreamLimits;
+import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.StorageOptions;
 import dev.evergreen.tls.PemFiles;
 import dev.evergreen.tls.ServerTls;
@@ -320,6 +323,36 @@ class ForwardProxyTest {
     browser.ask("PURGE", uri);
     assertEquals(200, browser.receive().status());
     assertEquals("2", browser.get(uri).body());
+  }
+
+  @Test
+  void anUnsafeMethodInvalidatesWhatIsStoredForWhomever() throws Exception {
+    origin.then(204, "", "Location: /b", "Cache-Group-Invalidation: \"g\"");
+    var proxy = proxy();
+    var uri = "http://" + at(origin);
+    for (var reach : Reach.all(ForwardRules.DEFAULT)) {
+      for (var path : List.of("/a", "/b", "/c", "/d")) {
+        var key = reach.key(uri + path);
+        var groups = path.equals("/c") ? List.of(Tags.group(key, "g")) : List.<String>of();
+        var stamp = proxy.storage().stamp();
+        var entry = new Entry(Proxy.segment(key), new byte[0], new byte[0], groups, stamp, 0);
+        try (var appender = proxy.storage().append(entry)) {
+          assertTrue(appender.commit());
+        }
+      }
+    }
+    var browser = browser(proxy);
+    browser.send("POST " + uri + "/a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    assertEquals(204, browser.receive().status());
+    for (var reach : Reach.all(ForwardRules.DEFAULT)) {
+      for (var path : List.of("/a", "/b", "/c")) {
+        var key = Proxy.segment(reach.key(uri + path));
+        assertNull(proxy.storage().find(key, _ -> true), reach + path);
+      }
+      try (var other = proxy.storage().find(Proxy.segment(reach.key(uri + "/d")), _ -> true)) {
+        assertNotNull(other);
+      }
+    }
   }
 
   @Test

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 class OriginClientTest {
   private final Fibers fibers = Fibers.builder().processors(1).start();
   private final Upstreams upstreams = new Upstreams(Dialer.of(fibers));
-  private final OriginClient client = new OriginClient(upstreams, System::currentTimeMillis);
+  private final OriginClient client = new OriginClient(upstreams, Times.ofMachine());
   private final ScriptedOrigin scripted = new ScriptedOrigin();
   private final Origins origins = new Origins(List.of(scripted.origin()));
 

@@ -110,12 +110,14 @@ class OriginsTest {
       var client =
           new OriginClient(
               upstreams,
-              () -> {
-                if (calls.getAndIncrement() > 0) {
-                  throw new OutOfMemoryError();
-                }
-                return 0;
-              });
+              new Times(
+                  () -> {
+                    if (calls.getAndIncrement() > 0) {
+                      throw new OutOfMemoryError();
+                    }
+                    return 0;
+                  },
+                  () -> 0));
       var request = RequestHead.of("GET", "/", Fields.of("Host", "a"));
       assertThrows(OutOfMemoryError.class, () -> client.ask(asked, request, null, head -> {}));
       assertEquals(0, asked.members().getFirst().underWay.get());

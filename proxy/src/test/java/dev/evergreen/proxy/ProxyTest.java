@@ -7,15 +7,21 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.UpstreamLimits;
+import dev.evergreen.proxy.rules.CacheRules;
+import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -1218,7 +1224,323 @@ class ProxyTest {
     assertTrue(trace.body().contains("TRACE /a"));
     assertFalse(trace.body().contains("secret"));
     browser.ask("CONNECT", "test:443");
-    assertEquals(405, browser.receive().status());
+    var refused = browser.receive();
+    assertEquals(405, refused.status());
+    assertTrue(refused.has("Allow"), "RFC 9110 §15.5.6");
     assertEquals(0, origin.count());
+  }
+
+  @Test
+  void a304ThatVariesByMoreIsForWhoHasAsked() throws Exception {
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "Cache-Control: max-age=60", "ETag: \"1\"", "Vary: Cookie")
+        .then(200, "other page", "Cache-Control: max-age=60", "ETag: \"2\"", "Vary: Cookie");
+    get("/a", "Cookie: me");
+    after(61);
+    var validated = get("/a", "Cookie: me");
+    assertEquals("page", validated.body());
+    assertEquals("Cookie", validated.field("Vary"), "RFC 9111 §3.2");
+    assertEquals("other page", get("/a", "Cookie: you").body(), "RFC 9111 §4.1");
+    assertEquals("evergreen; hit; ttl=60", status("/a", "Cookie: me"));
+    assertEquals("page", get("/a", "Cookie: me").body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void a304OfOneVariantMayTellThatAllVaryByMore() throws Exception {
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"", "Vary: X")
+        .then(304, "", "Cache-Control: max-age=60", "ETag: \"1\"", "Vary: X, Cookie")
+        .then(200, "other page", "Cache-Control: max-age=60", "ETag: \"2\"", "Vary: X, Cookie");
+    get("/a", "X: 1", "Cookie: me");
+    after(61);
+    get("/a", "X: 1", "Cookie: me");
+    assertEquals("other page", get("/a", "X: 1", "Cookie: you").body());
+    assertEquals("page", get("/a", "X: 1", "Cookie: me").body());
+    assertEquals("other page", get("/a", "X: 1", "Cookie: you").body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatA304MakesVaryByEverythingIsKeptNoMore() throws Exception {
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "ETag: \"1\"", "Vary: *")
+        .then(200, "other page", "Cache-Control: max-age=60");
+    get("/a");
+    after(61);
+    assertEquals("page", get("/a").body());
+    assertEquals("other page", get("/a").body());
+  }
+
+  @Test
+  void whatVariesByMoreAndIsTooLargeToBeCopiedIsFetchedAnew() throws Exception {
+    var large = "x".repeat(300 << 10);
+    origin
+        .then(200, large, "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "Cache-Control: max-age=60", "ETag: \"1\"", "Vary: Cookie")
+        .then(200, large, "Cache-Control: max-age=60", "ETag: \"1\"", "Vary: Cookie")
+        .then(200, "other page", "Cache-Control: max-age=60", "Vary: Cookie");
+    get("/a", "Cookie: me");
+    after(61);
+    assertTrue(large.equals(get("/a", "Cookie: me").body()));
+    assertFalse(origin.requests().get(2).has("If-None-Match"));
+    assertEquals("other page", get("/a", "Cookie: you").body());
+    assertEquals("evergreen; hit; ttl=60", status("/a", "Cookie: me"));
+    assertEquals(4, origin.count());
+  }
+
+  @Test
+  void anAnswerToHeadMayTellThatGetVariesByMore() throws Exception {
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(
+            (_, wire) ->
+                wire.send(
+                    ScriptedOrigin.response(
+                            200,
+                            "page",
+                            "ETag: \"1\"",
+                            "Cache-Control: max-age=60",
+                            "Vary: Cookie")
+                        .replace("page", "")))
+        .then(200, "other page", "Cache-Control: max-age=60", "Vary: Cookie");
+    get("/a");
+    after(61);
+    assertEquals("Cookie", browser.head("/a", "Cookie: me").field("Vary"));
+    assertEquals("other page", get("/a", "Cookie: you").body());
+  }
+
+  @Test
+  void connectionHidesNotByWhatAResponseVaries() throws Exception {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                ScriptedOrigin.response(
+                    200,
+                    "page of " + request.field("X"),
+                    "Cache-Control: max-age=60",
+                    "Connection: Vary",
+                    "Vary: X")));
+    assertEquals("page of me", get("/a", "X: me").body());
+    var other = get("/a", "X: you");
+    assertEquals("page of you", other.body());
+    assertEquals("X", other.field("Vary"), "other caches have to know it, too");
+  }
+
+  @Test
+  void ofSeveralVariantsTheNewestIsUsed() throws Exception {
+    var old = "Date: " + HttpDate.format(START - 10_000);
+    var fresh = "Cache-Control: max-age=600";
+    origin
+        .then(200, "new", fresh, "Vary: X", "Date: " + HttpDate.format(START))
+        .then(200, "old", fresh, "Vary: X, Y", old);
+    get("/a", "X: 1", "Y: 1");
+    assertEquals("old", get("/a", "X: 2", "Y: 1").body());
+    // Another one has stored this, of a slow origin, for the same.
+    var key = Proxy.segment("http://test/a");
+    var both = new Vary(List.of("x", "y"));
+    var request = Fields.of("X", "1", "Y", "1");
+    try (var found = proxy.storage().find(key, new Variants(Fields.of("X", "2", "Y", "1")))) {
+      assertNotNull(found);
+      var head = new byte[found.head().remaining()];
+      found.head().get(head);
+      var stamp = proxy.storage().stamp();
+      var entry = new Entry(key, Variants.write(both, request), head, List.of(), stamp, 3);
+      try (var appender = proxy.storage().append(entry)) {
+        appender.append(ByteBuffer.wrap("old".getBytes(ISO_8859_1)));
+        assertTrue(appender.commit());
+      }
+    }
+    assertEquals("new", get("/a", "X: 1", "Y: 1").body(), "RFC 9111 §4");
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void a304ThatSaysNothingIsNotAboutWhatCameMeanwhile() throws Exception {
+    var fresh = "Cache-Control: max-age=60";
+    origin
+        .then(200, "old", fresh, "Vary: X", "ETag: \"1\"")
+        .then(200, "new", fresh, "Vary: X", "ETag: \"2\"")
+        .then(
+            (_, wire) -> {
+              var key = Proxy.segment("http://test/a");
+              var variant = Variants.write(new Vary(List.of("x")), Fields.of("X", "1"));
+              try (var found = proxy.storage().find(Proxy.segment("http://test/b"), _ -> true)) {
+                assertNotNull(found);
+                var head = new byte[found.head().remaining()];
+                found.head().get(head);
+                var stamp = proxy.storage().stamp();
+                try (var appender =
+                    proxy.storage().append(new Entry(key, variant, head, List.of(), stamp, 3))) {
+                  appender.append(ByteBuffer.wrap("new".getBytes(ISO_8859_1)));
+                  assertTrue(appender.commit());
+                }
+              }
+              wire.send("HTTP/1.1 304 X\r\n\r\n");
+            })
+        .then(200, "other", fresh, "Vary: X");
+    get("/a", "X: 1");
+    get("/b", "X: 1");
+    assertEquals("other", get("/a", "X: 2").body());
+    assertEquals("\"1\"", origin.requests().get(2).field("If-None-Match"));
+    assertFalse(origin.requests().get(3).has("If-None-Match"));
+  }
+
+  @Test
+  void onlyWhatTheOriginHasNotJustSaidHasAnAge() throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "Cache-Control: max-age=60", "ETag: \"1\"", "Age: 7");
+    assertFalse(get("/a").has("Age"), "RFC 9111 §5.1: it was made for this request");
+    assertEquals("0", get("/a").field("Age"), "RFC 9111 §4");
+    after(61);
+    assertFalse(get("/a").has("Age"), "RFC 9111 §5.1: it was validated for this request");
+    after(61);
+    assertEquals("7", get("/a").field("Age"), "another cache has validated it");
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatComesFromAnotherCacheHasItsAge() throws Exception {
+    origin
+        .then(
+            (_, wire) -> {
+              after(5);
+              wire.send(ScriptedOrigin.response(200, "1", "Cache-Control: max-age=60", "Age: 7"));
+            })
+        .then(200, "2", "Age: 8");
+    assertEquals("7", get("/a").field("Age"), "RFC 9111 §4.2.3: the next one sees the delay, too");
+    assertEquals("12", get("/a").field("Age"));
+    assertEquals("8", get("/b").field("Age"));
+  }
+
+  /** Another one's clock is right, and so is this machine's once it was set. */
+  @Test
+  void datesAreToldByTheClockThatIsSet() throws Exception {
+    var ahead = 3_600_000L;
+    restart(settings().withTimes(new Times(() -> clock.get() + ahead, clock::get)));
+    origin
+        .then(200, "1", "Cache-Control: max-age=60", "Date: " + HttpDate.format(START))
+        .then(200, "2", "Cache-Control: max-age=60");
+    get("/a");
+    var hit = get("/a");
+    assertEquals("0", hit.field("Age"), "it is as old as its Date says");
+    assertEquals("evergreen; hit; ttl=60", hit.field("Cache-Status"));
+    after(59);
+    assertEquals("evergreen; hit; ttl=1", status("/a"));
+    after(1);
+    assertEquals(HttpDate.format(clock.get()), get("/a").field("Date"), "RFC 9110 §6.6.1");
+  }
+
+  @Test
+  void aFailureMayBeKeptThoughItsOriginDoesNotSaySo() throws Exception {
+    var rules = CacheRules.DEFAULT;
+    restart(
+        settings()
+            .withRules(
+                new CacheRules(
+                    rules.targets(),
+                    rules.heuristicShare(),
+                    rules.heuristicMost(),
+                    rules.staleIfError(),
+                    Map.of(404, Duration.ofSeconds(10)))));
+    origin.then(404, "1").then(404, "2");
+    assertEquals("1", get("/a").body());
+    assertEquals("evergreen; hit; ttl=10", status("/a"));
+    after(10);
+    assertEquals("2", get("/a").body());
+    assertEquals(2, origin.count());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'Cache-Control: max-age=60, stale-if-error=30', 200",
+    "'Cache-Control: max-age=60, must-revalidate', 504"
+  })
+  void whoIsNotWaitedForFaresLikeOthersWhenTheOriginFails(String kept, int status)
+      throws Exception {
+    origin.then(200, "page", kept, "ETag: \"1\"");
+    get("/a");
+    after(61);
+    proxy.fetches().remember("http://test/a", clock.get() + 10_000);
+    origin.close();
+    assertEquals(status, get("/a", "If-None-Match: \"0\"").status());
+  }
+
+  @Test
+  void whatIsValidatedInTheBackgroundStaysWhenTheOriginFails() throws Exception {
+    origin
+        .then(
+            200,
+            "page",
+            "Cache-Control: max-age=60, stale-while-revalidate=300, stale-if-error=300")
+        .then(503, "trouble", "Cache-Control: max-age=60")
+        .then(200, "new page", "Cache-Control: max-age=60");
+    get("/a");
+    after(61);
+    assertEquals("page", get("/a").body());
+    await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
+    var still = get("/a");
+    assertEquals(200, still.status(), "RFC 5861 §4");
+    assertEquals("page", still.body());
+    await(() -> get("/a").body().equals("new page"));
+  }
+
+  @Test
+  void a304InTheBackgroundAboutNothingThatIsStoredIsAskedAgain() throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60, stale-while-revalidate=300", "ETag: \"1\"")
+        .then(304, "", "ETag: \"9\"")
+        .then(200, "new", "Cache-Control: max-age=60");
+    get("/a");
+    after(61);
+    assertEquals("old", get("/a").body());
+    await(() -> get("/a").body().equals("new"));
+    assertFalse(origin.requests().get(2).has("If-None-Match"));
+    assertEquals(3, origin.count());
+  }
+
+  /** The whole comes, too, but as slowly as it likes. */
+  @Test
+  void aPartFarFromTheBeginningIsNotWaitedFor() throws Exception {
+    restart(settings().withStorage(StorageOptions.memory(256 << 20)));
+    var go = new CountDownLatch(1);
+    var length = 3 << 20;
+    origin
+        .then(
+            (_, wire) -> {
+              wire.send(
+                  "HTTP/1.1 200 OK\r\nContent-Length: "
+                      + length
+                      + "\r\nAccept-Ranges: bytes\r\nCache-Control: max-age=60\r\n\r\n");
+              go.await();
+              wire.send("x".repeat(length));
+            })
+        .then(206, "end", "Content-Range: bytes 3145725-3145727/3145728");
+    var part = browser.get("/a", "Range: bytes=-3");
+    assertEquals(206, part.status());
+    assertEquals("end", part.body());
+    assertFalse(origin.next().has("Range"), "the whole is for all");
+    assertEquals("bytes=-3", origin.next().field("Range"));
+    var other = browser();
+    other.ask("GET", "/a", "Range: bytes=2000000-2000002");
+    assertEquals(206, other.receive().status());
+    assertEquals("bytes=2000000-2000002", origin.next().field("Range"), "also for who comes later");
+    go.countDown();
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("xxx", get("/a", "Range: bytes=-3").body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void aPartOfWhatIsNotKeptIsAskedForAsSuch() throws Exception {
+    origin
+        .then(200, "x".repeat(3 << 20), "Accept-Ranges: bytes", "Cache-Control: private")
+        .then(206, "end", "Content-Range: bytes 3145725-3145727/3145728");
+    assertEquals(206, get("/a", "Range: bytes=-3").status());
+    assertEquals("bytes=-3", origin.requests().get(1).field("Range"));
   }
 }

@@ -20,6 +20,7 @@ import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -102,7 +103,9 @@ final class ProxyOptions {
       paramLabel = "SIZE",
       converter = Quantities.Size.class,
       defaultValue = "256MiB",
-      description = "Memory for responses, such as 512MiB or 4GiB. Default: ${DEFAULT-VALUE}.")
+      description =
+          "Memory for responses, such as 512MiB or 4GiB; a fifth of it for those that are being"
+              + " received. Default: ${DEFAULT-VALUE}.")
   private long memory;
 
   @Option(
@@ -192,6 +195,16 @@ final class ProxyOptions {
           "For how long what does not say is used when the origin fails. Default:"
               + " ${DEFAULT-VALUE}.")
   private Duration staleIfError = Duration.ZERO;
+
+  @Option(
+      names = "--negative",
+      paramLabel = "STATUS=TIME",
+      split = ",",
+      converter = {Quantities.Status.class, Quantities.Time.class},
+      description =
+          "For how long a failure is kept whose origin does not say, such as 404=10s,410=1h: of"
+              + " 404, 405, 410, 414 and 501. Default: only as long as its Last-Modified tells.")
+  private Map<Integer, Duration> negative = Map.of();
 
   @Option(
       names = "--name",
@@ -293,7 +306,11 @@ final class ProxyOptions {
             .withStorage(storage())
             .withRules(
                 new CacheRules(
-                    targets, rules.heuristicShare(), rules.heuristicMost(), staleIfError))
+                    targets,
+                    rules.heuristicShare(),
+                    rules.heuristicMost(),
+                    staleIfError,
+                    Map.copyOf(negative)))
             .withTagFields(tagFields)
             .withName(name)
             .withKeptHost(host.equals("client"))
@@ -344,8 +361,13 @@ final class ProxyOptions {
 
   private StorageOptions storage() {
     check((disk == null) == (diskDirectory == null), "--disk and --disk-dir belong together");
-    var options = StorageOptions.memory(memory);
+    var options = StorageOptions.memory(stored(memory));
     return disk == null || diskDirectory == null ? options : options.onDisk(diskDirectory, disk);
+  }
+
+  /** What is being received takes a quarter of what is stored beside it: both are the memory. */
+  static long stored(long memory) {
+    return memory <= 1 << 20 ? memory : Math.max(1 << 20, memory / 5 * 4);
   }
 
   private UpstreamVersion originVersion() {

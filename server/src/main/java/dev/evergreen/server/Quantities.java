@@ -6,7 +6,7 @@ import java.util.function.Function;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** Options that are times and sizes, in the form that they have in all {@link Settings}. */
+/** Options that are times, sizes and numbers of statuses, the former in the form that they have in all {@link Settings}. */
 final class Quantities {
 
   private Quantities() {}
@@ -30,6 +30,20 @@ final class Quantities {
     @Override
     public Long convert(String value) {
       return read(value, Settings::size);
+    }
+  }
+
+  /** Reads the status of a response, such as 404. */
+  static final class Status implements ITypeConverter<Integer> {
+    /** Made by picocli. */
+    Status() {}
+
+    @Override
+    public Integer convert(String value) {
+      if (!value.matches("[1-5][0-9][0-9]")) {
+        throw new TypeConversionException("'" + value + "' is no status, such as 404");
+      }
+      return Integer.valueOf(value);
     }
   }
 

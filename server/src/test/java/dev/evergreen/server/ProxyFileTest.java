@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvFileSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine.ParameterException;
 
 /**
@@ -47,6 +48,7 @@ final class ProxyFileTest {
           "host = origin",
           "no-forwarded = true",
           "stale-if-error = 9s",
+          "negative = 404=10s,410=1h",
           "target = A,B",
           "tag-field = A,B",
           "log-format = json",
@@ -111,6 +113,15 @@ final class ProxyFileTest {
     } else {
       assertTrue(why.contains(expected), why);
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1 << 20, 5 << 18, 256 << 20, 1L << 40})
+  void whatIsBeingReceivedIsAPartOfTheMemory(long memory) {
+    long stored = ProxyOptions.stored(memory);
+    assertTrue(stored >= 1 << 20, "less cannot be stored in");
+    assertTrue(memory == 1 << 20 || stored + stored / 4 <= memory);
+    assertTrue(stored >= memory / 10 * 7);
   }
 
   @Test

@@ -63,7 +63,9 @@ public final class CacheControl {
 
   /**
    * Reads the lines of a field like CDN-Cache-Control, which is a dictionary of structured fields.
-   * A directive whose argument is of another type than it must be is passed over (RFC 9213 §2.1).
+   * A directive whose argument is of another type than it must be is passed over (RFC 9213 §2.1);
+   * but a time that is none counts as 0, as elsewhere: who says something of freshness that nobody
+   * understands leaves nothing to guess (RFC 9111 §4.2.1).
    *
    * @return null if that is no dictionary or an empty one, so that the field does not count
    */
@@ -86,6 +88,7 @@ public final class CacheControl {
     switch (value) {
       case IntegerItem number when timed && number.getAsLong() >= 0 ->
           add(directives, name, number.get().toString());
+      case ListElement<?> _ when timed -> add(directives, name, "0");
       case BooleanItem flag when !timed && flag.get() -> add(directives, name, "");
       case StringItem fields when NAMING.contains(name) -> add(directives, name, fields.get());
       default -> {}

@@ -1,12 +1,13 @@
 package dev.evergreen.proxy.rules;
 
 import dev.evergreen.http.RequestHead;
-import java.net.URI;
-import java.net.URISyntaxException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** The URI of a request in the one form that is both key and forwarded (RFC 9111 §2). */
 public final class CacheKey {
@@ -14,6 +15,16 @@ public final class CacheKey {
   /** Scheme, authority, path with query. */
   private static final Pattern WRITTEN =
       Pattern.compile("(?i)(https?)://([^/?#\\x00- \\x7f]*)((?:[/?][^#\\x00- \\x7f]*)?)");
+
+  /** RFC 3986 appendix B; with what may be in a request's target, and a fragment that is none. */
+  private static final Pattern REFERENCE =
+      Pattern.compile(
+          "(?:([^:/?#]+):)?(?://([!-~&&[^/?#]]*))?([!-~&&[^?#]]*)(\\?[!-~&&[^#]]*)?(?:#.*)?");
+
+  private static final int SCHEME = 1;
+  private static final int AUTHORITY = 2;
+  private static final int PATH = 3;
+  private static final int QUERY = 4;
 
   private CacheKey() {}
 
@@ -92,30 +103,66 @@ public final class CacheKey {
   }
 
   /**
-   * The key of a URI that a field names, if that has the same origin (RFC 9111 §4.4).
+   * The key of a URI that a field names, if that has the same origin (RFC 9111 §4.4). It is found
+   * as clients find what they ask for next, in whatever characters a request may have (RFC 3986
+   * §5.2).
    *
-   * @param key of the request; what stands before a blank stays there
+   * @param key of the request
    * @param reference absolute or relative
    */
   public static Optional<String> resolve(String key, String reference) {
-    int begin = key.indexOf(' ') + 1;
-    return resolveUri(key.substring(begin), reference).map(key.substring(0, begin)::concat);
-  }
-
-  private static Optional<String> resolveUri(String key, String reference) {
-    try {
-      var uri = new URI(key).resolve(new URI(reference));
-      if (uri.getScheme() == null || uri.getRawAuthority() == null) {
-        return Optional.empty();
-      }
-      var path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
-      var query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
-      var resolved =
-          of(uri.getScheme().toLowerCase(Locale.ROOT), uri.getRawAuthority(), path + query);
-      return origin(resolved).equals(origin(key)) ? Optional.of(resolved) : Optional.empty();
-    } catch (URISyntaxException | IllegalArgumentException e) {
+    var base = REFERENCE.matcher(key);
+    var parts = REFERENCE.matcher(reference);
+    if (!base.matches() || !parts.matches()) {
       return Optional.empty();
     }
+    var scheme = parts.group(SCHEME);
+    boolean isWhole = scheme != null || parts.group(AUTHORITY) != null;
+    var authority = isWhole ? parts.group(AUTHORITY) : base.group(AUTHORITY);
+    if (authority == null) {
+      return Optional.empty();
+    }
+    var resolved =
+        of(
+            (scheme == null ? base.group(SCHEME) : scheme).toLowerCase(Locale.ROOT),
+            authority,
+            target(base, parts, isWhole));
+    return origin(resolved).equals(origin(key)) ? Optional.of(resolved) : Optional.empty();
+  }
+
+  /** The path and the query. */
+  private static String target(Matcher base, Matcher reference, boolean isWhole) {
+    var path = reference.group(PATH);
+    var query = reference.group(QUERY);
+    if (path.isEmpty() && !isWhole) {
+      return base.group(PATH) + (query == null ? orNothing(base.group(QUERY)) : query);
+    }
+    boolean isRooted = isWhole || path.startsWith("/");
+    var folder = base.group(PATH).substring(0, base.group(PATH).lastIndexOf('/') + 1);
+    return withoutDots(isRooted ? path : folder + path) + orNothing(query);
+  }
+
+  private static String orNothing(@Nullable String text) {
+    return text == null ? "" : text;
+  }
+
+  /** RFC 3986 §5.2.4, of a path from the root. */
+  private static String withoutDots(String path) {
+    var kept = new ArrayList<String>();
+    var segments = path.substring(path.startsWith("/") ? 1 : 0).split("/", -1);
+    for (int i = 0; i < segments.length; i++) {
+      boolean up = segments[i].equals("..");
+      boolean stays = segments[i].equals(".");
+      if (up && !kept.isEmpty()) {
+        kept.removeLast();
+      }
+      if (!up && !stays) {
+        kept.add(segments[i]);
+      } else if (i == segments.length - 1) {
+        kept.add(""); // It is a folder.
+      }
+    }
+    return "/" + String.join("/", kept);
   }
 
   /** The part of a key that is its origin, such as "http://host:8080". */

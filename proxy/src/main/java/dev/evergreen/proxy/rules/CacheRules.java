@@ -2,6 +2,7 @@ package dev.evergreen.proxy.rules;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What RFC 9111 leaves to a cache.
@@ -13,16 +14,32 @@ import java.util.List;
  * @param heuristicMost how long that may be
  * @param staleIfError for how long after its end a response may be used when the origin fails, if
  *     it does not say (RFC 5861 §4)
+ * @param negative for how long a response that tells of nothing good is taken to be fresh, if it
+ *     does not say, by its status; others by the share of their age. Only such statuses as RFC 9110
+ *     §15.1 lets be guessed about.
  */
 public record CacheRules(
-    List<String> targets, double heuristicShare, Duration heuristicMost, Duration staleIfError) {
+    List<String> targets,
+    double heuristicShare,
+    Duration heuristicMost,
+    Duration staleIfError,
+    Map<Integer, Duration> negative) {
 
   /** CDN-Cache-Control, a tenth of the age but at most a day, and nothing stale. */
   public static final CacheRules DEFAULT =
-      new CacheRules(List.of("CDN-Cache-Control"), 0.1, Duration.ofDays(1), Duration.ZERO);
+      new CacheRules(
+          List.of("CDN-Cache-Control"), 0.1, Duration.ofDays(1), Duration.ZERO, Map.of());
 
   public CacheRules {
     targets = List.copyOf(targets);
+    negative = Map.copyOf(negative);
+    for (int status : negative.keySet()) {
+      if (status < 400 || !Statuses.heuristic(status)) {
+        throw new IllegalArgumentException(
+            "of the failures only %s may be kept where their origin does not say so, not %d"
+                .formatted(Statuses.heuristicFailures(), status));
+      }
+    }
     if (heuristicShare < 0 || heuristicShare > 1) {
       throw new IllegalArgumentException(
           "the share of a response's age must be between 0 and 1, but is " + heuristicShare);

@@ -36,14 +36,10 @@ public record CacheStatus(
     URI_MISS,
     /** What was stored for its URI does not match its fields. */
     VARY_MISS,
-    /** Nothing that was stored could be used. */
-    MISS,
     /** What was stored is fresh, but the request asked for more. */
     REQUEST,
     /** What was stored is stale. */
-    STALE,
-    /** What was stored is a part that does not suffice. */
-    PARTIAL;
+    STALE;
 
     private final String token = name().toLowerCase(Locale.ROOT).replace('_', '-');
 

@@ -41,7 +41,8 @@ public final class Conditions {
    */
   public static boolean notModified(RequestHead request, int status, Fields stored, long received) {
     var fields = request.fields();
-    if (status != 200 || !(request.is("GET") || request.is("HEAD"))) {
+    // RFC 9110 §13.2.1: what would be no success is told, whatever the conditions.
+    if (status / 100 != 2 || !(request.is("GET") || request.is("HEAD"))) {
       return false;
     }
     if (fields.has("if-none-match")) {

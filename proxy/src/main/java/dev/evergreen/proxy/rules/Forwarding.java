@@ -22,10 +22,13 @@ public final class Forwarding {
 
   /**
    * Who lists these wants a request to lose what tells who it is for, how long it is, or where it
-   * has been; the others are taken away by themselves.
+   * has been, or a response what all caches have to know of it (RFC 9110 §7.6.1 forbids to list
+   * what is for all recipients); the others are taken away by themselves.
    */
   private static final Set<String> NOT_TO_BE_LISTED =
       Set.of(
+          "cache-control",
+          "vary",
           "host",
           "content-length",
           "transfer-encoding",

@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
  */
 public final class Freshening {
 
-  /** What tells of the bytes of the body, which stay, and by what it is kept. */
+  /** What tells of the bytes of the body, which stay. */
   private static final Set<String> KEPT =
       Set.of(
           "content-length",
@@ -20,14 +20,15 @@ public final class Freshening {
           "content-range",
           "content-digest",
           "content-md5",
-          "etag",
-          "vary");
+          "etag");
 
   private Freshening() {}
 
   /**
    * Which stored responses a 304 is about: all with its strong tag; else of those with its weak tag
-   * or date the newest; and if it has neither, the only one there is.
+   * or date the newest; and if it has neither, the only one there is. §4.3.4 says so of one that
+   * has no validator itself. But many origins leave out what they should repeat (RFC 9110 §15.4.5),
+   * and who was asked about one response alone can have meant no other.
    *
    * @param stored the validators of what is stored, the newest first
    * @return their places in that list; none if the 304 tells of something else

@@ -6,10 +6,11 @@ import dev.evergreen.http.ResponseHead;
 import java.util.OptionalLong;
 
 /**
- * How long a stored response may be used, and how (RFC 9111 §4.2). All times are of one clock that
- * does not go back, in milliseconds since 1970.
+ * How long a stored response may be used, and how (RFC 9111 §4.2). What is compared with dates of
+ * messages is of the machine's clock, which may be set; the time since then is counted by one that
+ * does not go back. Both are in milliseconds since 1970.
  *
- * @param received when the response was received
+ * @param received when the response was received, by the clock that does not go back
  * @param initialAge how old it was then, in milliseconds
  * @param lifetime for how many seconds of its age it is fresh
  * @param validate whether each use needs a validation ({@code no-cache})
@@ -30,11 +31,14 @@ public record Life(
     long staleWhileRevalidate,
     long staleIfError) {
 
+  /** So far clocks of one machine may be apart, in milliseconds. */
+  private static final long SKEW = 60_000;
+
   /**
-   * Of a response.
+   * Of a response. Its age is counted from when it was received, unless {@link #since} tells more.
    *
    * @param requested when the request for it was sent
-   * @param received when its head was received
+   * @param received when its head was received, by the clock by which dates are told
    */
   public static Life of(ResponseHead response, long requested, long received, CacheRules rules) {
     var directives = Directives.of(response.fields(), rules);
@@ -106,7 +110,14 @@ public record Life(
     boolean allowed =
         (Statuses.heuristic(response.status()) || control.has("public"))
             && !fields.has("set-cookie");
-    if (!allowed || changed == null) {
+    if (!allowed) {
+      return 0;
+    }
+    var negative = rules.negative().get(response.status());
+    if (negative != null) {
+      return Math.clamp(negative.toSeconds(), 0, CacheControl.LONGEST);
+    }
+    if (changed == null) {
       return 0;
     }
     var since = HttpDate.parse(changed, received);
@@ -122,9 +133,13 @@ public record Life(
     return validate || neverStale;
   }
 
-  /** How old it is, in milliseconds. */
+  /**
+   * How old it is, in milliseconds. What will have been received was stored by another process,
+   * when the clock had not been set back: nobody knows how old it is, so it is as old as can be.
+   */
   public long ageMillis(long now) {
-    return initialAge + Math.max(0, now - received);
+    long resident = now - received;
+    return resident < -SKEW ? CacheControl.LONGEST * 1000 : initialAge + Math.max(0, resident);
   }
 
   /** How old it is in seconds: its Age. */
@@ -150,6 +165,19 @@ public record Life(
   /** When it was made, as far as its age tells. */
   public long made() {
     return received - initialAge;
+  }
+
+  /** The same, received at a moment of the clock that does not go back. */
+  public Life since(long moment) {
+    return new Life(
+        moment,
+        initialAge,
+        lifetime,
+        validate,
+        neverStale,
+        immutable,
+        staleWhileRevalidate,
+        staleIfError);
   }
 
   /**

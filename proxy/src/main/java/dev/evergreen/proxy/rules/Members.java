@@ -15,6 +15,13 @@ final class Members {
    * that is not closed hides nothing, so that nothing behind it is lost.
    */
   static List<String> of(List<String> lines) {
+    var members = withEmpty(lines);
+    members.removeIf(String::isEmpty);
+    return members;
+  }
+
+  /** The same with empty ones, which mean nothing only where a field is known to be a list. */
+  static List<String> withEmpty(List<String> lines) {
     var members = new ArrayList<String>();
     for (var line : lines) {
       int begin = 0;
@@ -28,11 +35,11 @@ final class Members {
           quotes = quoted || isClosed(line, i + 1);
           quoted = !quoted && quotes;
         } else if (c == ',' && !quoted) {
-          add(members, line.substring(begin, i));
+          members.add(trim(line.substring(begin, i)));
           begin = i + 1;
         }
       }
-      add(members, line.substring(begin));
+      members.add(trim(line.substring(begin)));
     }
     return members;
   }
@@ -45,13 +52,6 @@ final class Members {
       i += line.charAt(i) == '\\' ? 1 : 0;
     }
     return false;
-  }
-
-  private static void add(List<String> members, String text) {
-    var member = trim(text);
-    if (!member.isEmpty()) {
-      members.add(member);
-    }
   }
 
   /** Without the blanks and tabs around it (OWS). */

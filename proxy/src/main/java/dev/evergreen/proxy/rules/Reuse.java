@@ -38,10 +38,10 @@ public enum Reuse {
   }
 
   private static boolean wanted(Life life, Demands demands, long now) {
-    // RFC 8246 §2.1: a reload that does not insist needs no validation.
-    return life.immutable()
-        || (youngEnough(life, demands, now)
-            && life.lifetime() * 1000 - life.ageMillis(now) >= demands.minFresh() * 1000);
+    // RFC 8246 §2: a reload that does not insist needs no validation.
+    boolean reload = demands.maxAge() == 0;
+    return ((reload && life.immutable()) || youngEnough(life, demands, now))
+        && life.lifetime() * 1000 - life.ageMillis(now) >= demands.minFresh() * 1000;
   }
 
   private static boolean youngEnough(Life life, Demands demands, long now) {

@@ -1,5 +1,6 @@
 package dev.evergreen.proxy.rules;
 
+import java.util.List;
 import java.util.Set;
 
 /** What is known of statuses and methods. */
@@ -27,6 +28,11 @@ final class Statuses {
 
   static boolean heuristic(int status) {
     return HEURISTIC.contains(status);
+  }
+
+  /** The failures among them. */
+  static List<Integer> heuristicFailures() {
+    return HEURISTIC.stream().filter(status -> status >= 400).sorted().toList();
   }
 
   static boolean understood(int status) {

@@ -141,9 +141,8 @@ public enum Storing {
   /** The fields of a response that are for more than one connection and one moment. */
   static Fields endToEnd(ResponseHead response) {
     var fields = response.fields().copy();
-    var listed = fields.members("connection");
+    Forwarding.stripListed(fields);
     NEVER.forEach(fields::remove);
-    listed.forEach(fields::remove);
     return fields.remove("age");
   }
 }

@@ -18,6 +18,30 @@ public record Vary(List<String> names) {
   /** A response that is the same for all requests. */
   public static final Vary NOTHING = new Vary(List.of());
 
+  /**
+   * Fields that are no lists, so that their commas, and the blanks around them, are a part of what
+   * they say. Each origin gets them as they are.
+   */
+  private static final Set<String> NO_LISTS =
+      Set.of(
+          "authorization",
+          "content-location",
+          "content-type",
+          "cookie",
+          "date",
+          "from",
+          "host",
+          "if-modified-since",
+          "if-range",
+          "max-forwards",
+          "origin",
+          "range",
+          "referer",
+          "user-agent");
+
+  /** No field can have it. */
+  private static final String LINE = "\r";
+
   /** Fields whose members have no order and no case, but for a weight. */
   private static final Set<String> UNORDERED =
       Set.of("accept-encoding", "accept-language", "accept-charset");
@@ -56,8 +80,12 @@ public record Vary(List<String> names) {
 
   /**
    * What a request has in these fields, such that requests with the same have the same response. A
-   * field that is absent is told apart from an empty one. Lines, blanks around members, and where
-   * they mean nothing their order and case, make no difference.
+   * field that is absent is told apart from an empty one. But for fields that are no lists, lines
+   * and blanks around members make no difference; nor, where they mean nothing, do order, case and
+   * empty members.
+   *
+   * <p>What is the same here gets the same response, though the origin has seen only one of them:
+   * so nothing more may be the same than what the field's specification says means the same.
    */
   public String select(Fields request) {
     if (names.isEmpty()) {
@@ -75,23 +103,28 @@ public record Vary(List<String> names) {
   }
 
   private static String normal(String name, Fields request) {
-    var members = Members.of(request.all(name)).stream();
-    if (UNORDERED.contains(name)) {
-      members = members.map(Vary::withoutBlanks).sorted();
-    } else if (name.equals("accept")) {
-      members = members.map(Vary::withoutBlanksAroundMarks).sorted();
+    var lines = request.all(name);
+    if (NO_LISTS.contains(name)) {
+      return String.join(LINE, lines);
     }
-    return join(members);
+    if (UNORDERED.contains(name)) {
+      return join(Members.of(lines).stream().map(Vary::withoutCase).sorted());
+    }
+    if (name.equals("accept")) {
+      return join(Members.of(lines).stream().map(Vary::withoutBlanks).sorted());
+    }
+    return join(Members.withEmpty(lines).stream());
   }
 
+  private static String withoutCase(String member) {
+    return withoutBlanks(member).toLowerCase(Locale.ROOT);
+  }
+
+  /** Blanks are allowed around ";" (RFC 9110 §5.6.6), but they count in quotes. */
   private static String withoutBlanks(String member) {
-    return withoutBlanksAroundMarks(member).toLowerCase(Locale.ROOT);
-  }
-
-  private static String withoutBlanksAroundMarks(String member) {
-    return member.indexOf(' ') < 0 && member.indexOf('\t') < 0
+    return (member.indexOf(' ') < 0 && member.indexOf('\t') < 0) || member.indexOf('"') >= 0
         ? member
-        : member.replaceAll("[ \\t]*([;=])[ \\t]*", "$1");
+        : member.replaceAll("[ \\t]*;[ \\t]*", ";");
   }
 
   private static String join(Stream<String> members) {

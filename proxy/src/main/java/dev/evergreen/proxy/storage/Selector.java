@@ -1,5 +1,7 @@
 package dev.evergreen.proxy.storage;
 
+import java.nio.ByteBuffer;
+
 /** Chooses among the variants of a response. */
 @FunctionalInterface
 public interface Selector {
@@ -9,4 +11,15 @@ public interface Selector {
    * @param variant as it was given in the {@link Entry}; not to be changed
    */
   boolean takes(byte[] variant);
+
+  /**
+   * Of two variants that it takes, whether the one that was stored earlier is to be used
+   * nevertheless; by default that stored last is.
+   *
+   * @param earlier its head
+   * @param last the head of the other
+   */
+  default boolean prefers(ByteBuffer earlier, ByteBuffer last) {
+    return false;
+  }
 }

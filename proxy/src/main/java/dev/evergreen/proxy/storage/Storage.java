@@ -51,7 +51,8 @@ public interface Storage extends AutoCloseable {
   }
 
   /**
-   * Finds a response. Of several variants the one stored last that the selector takes is found.
+   * Finds a response. Of several variants the one stored last that the selector takes is found,
+   * unless it {@linkplain Selector#prefers prefers} another.
    *
    * @param key the bytes of the URI's normalised key, at most {@value Entry#MAX_KEY}; read during
    *     the call only

@@ -209,15 +209,24 @@ final class TieredStorage implements Storage {
 
   private Leases.@Nullable Stored choose(
       Leases.Stored list, long uri, MemorySegment key, Selector selector) {
+    Leases.Stored chosen = null;
     for (var variant : variants(list).variants()) {
       if (selector.takes(variant)) {
-        var found = lookUp(hashOf(uri, variant), key, variant);
-        if (found != null) {
-          return found;
-        }
+        chosen = chosen(chosen, lookUp(hashOf(uri, variant), key, variant), selector);
       }
     }
-    return null;
+    return chosen;
+  }
+
+  /** One of the two, each of which may be missing; lets go of the other. */
+  private static Leases.@Nullable Stored chosen(
+      Leases.@Nullable Stored last, Leases.@Nullable Stored earlier, Selector selector) {
+    if (last == null || earlier == null) {
+      return last == null ? earlier : last;
+    }
+    boolean prefers = selector.prefers(earlier.head(), last.head());
+    (prefers ? last : earlier).close();
+    return prefers ? earlier : last;
   }
 
   /** Reads a list and lets go of it. */

@@ -109,10 +109,12 @@ class CacheControlTest {
           max-age=60, max-age=5       ; 5
           max-age=2147483648          ; 2147483648
           max-age=3000000000          ; 2147483648
-          max-age=1.5                 ; -1
-          max-age="60"                ; -1
-          max-age=-1                  ; -1
-          max-age                     ; -1
+          max-age=1.5                 ; 0
+          max-age="60"                ; 0
+          max-age=-1                  ; 0
+          max-age                     ; 0
+          max-age=(60)                ; 0
+          s-maxage=60                 ; -1
           """)
   void aTargetedFieldIsTyped(String line, long seconds) {
     assertEquals(seconds, targeted(line).seconds("max-age"));

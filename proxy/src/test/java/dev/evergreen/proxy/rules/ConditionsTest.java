@@ -29,6 +29,8 @@ class ConditionsTest {
           no tag stored             ; GET / | If-None-Match: "1"               ; 200                       ; false
           of HEAD                   ; HEAD / | If-None-Match: "1"              ; 200 | ETag: "1"           ; true
           of POST                   ; POST / | If-None-Match: "1"              ; 200 | ETag: "1"           ; false
+          of another success        ; GET / | If-None-Match: "1"               ; 203 | ETag: "1"           ; true
+          of a redirection          ; GET / | If-None-Match: "1"               ; 301 | ETag: "1"           ; false
           of an error               ; GET / | If-None-Match: "1"               ; 404 | ETag: "1"           ; false
           before the date           ; GET / | If-None-Match: "2" | If-Modified-Since: NOW ; 200 | ETag: "1" | Last-Modified: NOW-9 ; false
           not changed since         ; GET / | If-Modified-Since: NOW-9         ; 200 | Last-Modified: NOW-9 ; true

@@ -38,11 +38,11 @@ class FresheningTest {
     var stored =
         Heads.fields(
             "| Content-Type: a | Content-Length: 5 | X: 1 | X: 2 | Y: 1 | ETag: \"1\""
-                + " | Content-Encoding: gzip | Cache-Control: max-age=1");
+                + " | Content-Encoding: gzip | Cache-Control: max-age=1 | Vary: A");
     var newer =
         Heads.response(
-            "304 | Content-Type: b | Content-Length: 0 | x: 3 | x: 4 | Connection: Z | Z: 1"
-                + " | ETag: W/\"1\" | Content-Encoding: br | Cache-Control: max-age=2 | New: 1");
+            "304 | Content-Type: b | Content-Length: 0 | x: 3 | x: 4 | Connection: Z | Z: 1 | ETag:"
+                + " W/\"1\" | Content-Encoding: br | Cache-Control: max-age=2 | New: 1 | Vary: B");
     assertEquals(
         String.join(
             "\r\n",
@@ -55,6 +55,7 @@ class FresheningTest {
             "x: 4",
             "Cache-Control: max-age=2",
             "New: 1",
+            "Vary: B",
             ""),
         Freshening.update(stored, newer, Heads.NOW, CacheRules.DEFAULT).toString(),
         "§3.2");

@@ -41,6 +41,17 @@ class InvalidationTest {
     "/z, http://a/z",
     "z, http://a/x/z",
     "//a/z, http://a/z",
+    "?q, http://a/x/y?q",
+    "../z, http://a/z",
+    "../../z/./w/, http://a/z/w/",
+    "z/.., http://a/x/",
+    "., http://a/x/",
+    "//a, http://a/",
+    "/z?q#f, http://a/z?q",
+    "/{z}^%zz, http://a/{z}^%zz",
+    "HTTP://a/z, http://a/z",
+    "http:z, ''",
+    "http://me@a/z, ''",
     "http://b/z, ''",
     "https://a/z, ''",
     "http://a:81/z, ''",
@@ -52,6 +63,15 @@ class InvalidationTest {
     var expected = also.isEmpty() ? Set.of(KEY) : Set.of(KEY, also);
     assertEquals(expected, of("POST", "201 | Location: " + reference).keys());
     assertEquals(expected, of("POST", "201 | Content-Location: " + reference).keys());
+  }
+
+  /** Whatever a request may ask for has places beside it. */
+  @Test
+  void aReferenceIsResolvedAlsoWhereTheUriIsNone() {
+    var response = Heads.response("201 | Location: z");
+    var request = Heads.request("POST /");
+    var keys = Invalidation.of(request, "http://a/{x}|%/y?a/b", response).keys();
+    assertEquals(Set.of("http://a/{x}|%/y?a/b", "http://a/{x}|%/z"), keys);
   }
 
   @Test

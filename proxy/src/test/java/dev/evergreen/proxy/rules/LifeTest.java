@@ -3,13 +3,16 @@ package dev.evergreen.proxy.rules;
 import static dev.evergreen.proxy.rules.Heads.NOW;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** RFC 9111 §4.2. */
 class LifeTest {
@@ -49,6 +52,7 @@ class LifeTest {
           9213 Expires is ignored      ; 200 | Expires: NOW+9 | CDN-Cache-Control: public             ; 0
           9213 Cache-Control too       ; 200 | Cache-Control: max-age=9 | CDN-Cache-Control: max-age=5 ; 5
           9213 no coercion             ; 200 | CDN-Cache-Control: max-age=1.5, public                 ; 0
+          9213 invalid is stale        ; 200 | CDN-Cache-Control: max-age=-1 | Last-Modified: NOW-1000 ; 0
           """)
   void aLifetimeIsFound(String why, String response, long seconds) {
     assertEquals(seconds, of(response).lifetime(), why);
@@ -92,7 +96,56 @@ class LifeTest {
     assertFalse(life.fresh(NOW + 50_000), "fresh only while the lifetime is greater: §4.2");
     assertEquals(0, life.ttl(NOW + 50_000));
     assertEquals(-1, life.ttl(NOW + 51_000));
-    assertEquals(10, life.age(NOW - 5_000), "a clock that goes back makes nothing younger");
+    assertEquals(10, life.age(NOW - 5_000), "clocks may be apart a little");
+  }
+
+  @Test
+  void whatIsReceivedInTheFutureIsOfUnknownAge() {
+    var life = of("200 | Cache-Control: max-age=60, stale-while-revalidate=60");
+    assertEquals(Reuse.VALIDATE, Reuse.of(life, Demands.NONE, NOW - 3_600_000));
+    assertEquals(CacheControl.LONGEST, life.age(NOW - 3_600_000));
+  }
+
+  @Test
+  void residenceIsCountedByTheClockThatDoesNotGoBack() {
+    var life = of("200 | Date: NOW-5 | Cache-Control: max-age=60").since(1_000_000);
+    assertEquals(5, life.age(1_000_000));
+    assertEquals(15, life.age(1_010_000));
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @CsvSource(
+      delimiter = ';',
+      textBlock =
+          """
+          404                                      ; 10
+          404 | Last-Modified: NOW-1000            ; 10
+          404 | Cache-Control: max-age=5           ; 5
+          404 | Expires: NOW+7                     ; 7
+          404 | Set-Cookie: a=b                    ; 0
+          410                                      ; 0
+          410 | Last-Modified: NOW-1000            ; 100
+          500                                      ; 0
+          """)
+  void failuresMayHaveALifetimeOfTheirOwn(String response, long seconds) {
+    var rules = negative(404, 10);
+    var life = Life.of(Heads.response(response), NOW, NOW, rules);
+    assertEquals(seconds, life.lifetime(), "§4.2.2");
+  }
+
+  private static CacheRules negative(int status, int seconds) {
+    return new CacheRules(
+        List.of(),
+        0.1,
+        Duration.ofDays(1),
+        Duration.ZERO,
+        Map.of(status, Duration.ofSeconds(seconds)));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {200, 301, 403, 500, 503})
+  void nothingIsGuessedOfOtherStatuses(int status) {
+    assertThrows(IllegalArgumentException.class, () -> negative(status, 10), "RFC 9110 §15.1");
   }
 
   @ParameterizedTest(name = "{0}")
@@ -134,7 +187,7 @@ class LifeTest {
 
   @Test
   void staleIfErrorHasADefault() {
-    var rules = new CacheRules(List.of(), 0, Duration.ZERO, Duration.ofSeconds(30));
+    var rules = new CacheRules(List.of(), 0, Duration.ZERO, Duration.ofSeconds(30), Map.of());
     var silent = Life.of(Heads.response("200 | Cache-Control: max-age=1"), NOW, NOW, rules);
     assertEquals(30, silent.staleIfError());
     var said = Life.of(Heads.response("200 | Cache-Control: stale-if-error=1"), NOW, NOW, rules);

@@ -51,6 +51,8 @@ class ReuseTest {
           5861 §3 no-cache           ; no-cache, stale-while-revalidate=10 ; 0 ;                   ; VALIDATE
           5861 §3 min-fresh          ; max-age=60, stale-while-revalidate=10 ; 61 ; | Cache-Control: min-fresh=1 ; VALIDATE
           8246 §2 reload             ; max-age=60, immutable ; 1 ; | Cache-Control: max-age=0      ; FRESH
+          8246 §2 younger            ; max-age=60, immutable ; 31 ; | Cache-Control: max-age=30   ; VALIDATE_FOR_REQUEST
+          8246 §2 min-fresh          ; max-age=60, immutable ; 31 ; | Cache-Control: min-fresh=30 ; VALIDATE_FOR_REQUEST
           8246 §2.1 forced reload    ; max-age=60, immutable ; 1 ; | Cache-Control: no-cache       ; VALIDATE_FOR_REQUEST
           8246 §2 stale              ; max-age=60, immutable ; 61 ; | Cache-Control: max-age=0     ; VALIDATE
           """)

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -96,7 +97,8 @@ class StoringTest {
 
   @Test
   void theFirstTargetThatCountsDecides() {
-    var rules = new CacheRules(List.of("A-CC", "B-CC"), 0.1, Duration.ofDays(1), Duration.ZERO);
+    var rules =
+        new CacheRules(List.of("A-CC", "B-CC"), 0.1, Duration.ofDays(1), Duration.ZERO, Map.of());
     var both = "200 | B-CC: max-age=5 | A-CC: no-store";
     var request = Heads.request("GET /");
     assertEquals(Storing.NO_STORE, Storing.of(request, Heads.response(both), NOW, rules));

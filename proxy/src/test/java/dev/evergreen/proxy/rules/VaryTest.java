@@ -36,6 +36,14 @@ class VaryTest {
           order of encodings        ~ Accept-Encoding ~ | Accept-Encoding: gzip, br ~ | Accept-Encoding: br,gzip ~ true
           case of encodings         ~ accept-encoding ~ | Accept-Encoding: GZip ~ | Accept-Encoding: gzip ~ true
           weights                   ~ accept-encoding ~ | Accept-Encoding: br;q=1 ~ | Accept-Encoding: br ; q=1 ~ true
+          no blank belongs there    ~ accept-encoding ~ | Accept-Encoding: br;q=1 ~ | Accept-Encoding: br;q = 1 ~ false
+          nothing between commas    ~ accept-encoding ~ | Accept-Encoding: br,gzip ~ | Accept-Encoding: br,,gzip ~ true
+          something, maybe          ~ a               ~ | A: 1,2              ~ | A: 1,,2               ~ false
+          something, maybe          ~ a               ~ | A: 1                ~ | A: 1,                 ~ false
+          blanks in quotes          ~ accept          ~ | Accept: a/b;c="1;2" ~ | Accept: a/b;c="1 ; 2" ~ false
+          no list: blanks           ~ user-agent      ~ | User-Agent: a, b    ~ | User-Agent: a , b     ~ false
+          no list: lines            ~ cookie          ~ | Cookie: a=1, b=2    ~ | Cookie: a=1 | Cookie: b=2 ~ false
+          no list: the same         ~ cookie          ~ | Cookie: a=1, b=2    ~ | cookie: a=1, b=2      ~ true
           other weights             ~ accept-encoding ~ | Accept-Encoding: br;q=1 ~ | Accept-Encoding: br;q=0 ~ false
           order of languages        ~ accept-language ~ | Accept-Language: de, en;q=0.5 ~ | Accept-Language: EN;q=0.5, de ~ true
           order of types            ~ accept          ~ | Accept: a/b, c/d    ~ | Accept: c/d, a/b      ~ true

@@ -110,6 +110,19 @@ class StorageTest {
     }
   }
 
+  /** Takes all, and prefers the one with the longest head. */
+  private static final class ByLength implements Selector {
+    @Override
+    public boolean takes(byte[] variant) {
+      return true;
+    }
+
+    @Override
+    public boolean prefers(ByteBuffer earlier, ByteBuffer last) {
+      return earlier.remaining() > last.remaining();
+    }
+  }
+
   @Test
   void theVariantStoredLastThatIsTakenIsFound() throws Exception {
     for (var storage : List.of(inMemory(), onDisk())) {
@@ -127,6 +140,10 @@ class StorageTest {
         try (var lease = find(storage, "a")) {
           assertNotNull(lease);
           assertEquals(2, check(lease, "abr"));
+        }
+        try (var lease = storage.find(key("a"), new ByLength())) {
+          assertNotNull(lease);
+          assertEquals("gzip", new String(lease.variant(), UTF_8), "it prefers that");
         }
         put(storage, "a", 3, 100);
         assertEquals(3, version(storage, "a"), "one that does not vary replaces them");

@@ -1,0 +1,48 @@
+package dev.evergreen.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** The clock that does not go back. */
+class SteadyClockTest {
+  private static final long START = 1_795_435_200_000L;
+
+  private final AtomicLong machine = new AtomicLong(START);
+  private final AtomicLong nanos = new AtomicLong(-5);
+  private final SteadyClock clock = new SteadyClock(machine::get, nanos::get);
+
+  private void pass(long millis) {
+    machine.addAndGet(millis);
+    nanos.addAndGet(millis * 1_000_000);
+  }
+
+  @Test
+  void itCountsTheTimeThatPasses() {
+    assertEquals(START, clock.getAsLong());
+    pass(10);
+    assertEquals(START + 10, clock.getAsLong());
+    pass(100_000);
+    assertEquals(START + 100_010, clock.getAsLong());
+  }
+
+  @Test
+  void itGoesOnWhenTheMachinesIsSetBack() {
+    pass(5_000);
+    machine.addAndGet(-3_600_000);
+    assertEquals(START + 5_000, clock.getAsLong());
+    pass(5_000);
+    assertEquals(START + 10_000, clock.getAsLong());
+  }
+
+  @Test
+  void itGoesForwardWithTheMachines() {
+    machine.addAndGet(3_600_000); // It has slept.
+    pass(1_000);
+    assertEquals(START + 3_601_000, clock.getAsLong());
+    machine.addAndGet(-7_200_000);
+    pass(1_000);
+    assertEquals(START + 3_602_000, clock.getAsLong());
+  }
+}
