@@ -27,26 +27,51 @@ class AdmissionRuleTest {
   private static final int SEEDS = Integer.getInteger("evergreen.admission.seeds", 300);
   private static final int STEPS = 400;
   private static final int MOST_CHAINS = 12;
+  private static final int MOST_DEEP = 6;
 
-  /** A call chain: the turns that it is inside of, and the one that it waits for, if it waits. */
+  /**
+   * A call chain, or a branch of one: the turns that it is inside of, and the one that it waits
+   * for, if it waits. It does not go on either while it has branches.
+   */
   private static final class CallChain {
+    final @Nullable CallChain parent;
+    final List<CallChain> branches = new ArrayList<>();
     final List<Member> members = new ArrayList<>();
+
+    CallChain(@Nullable CallChain parent) {
+      this.parent = parent;
+    }
 
     Member top() {
       return members.getLast();
     }
 
     boolean waits() {
-      return !top().room.isInside(top());
+      return !members.isEmpty() && !top().room.isInside(top());
+    }
+
+    boolean runs() {
+      return branches.isEmpty() && !waits();
+    }
+
+    CallChain root() {
+      return parent == null ? this : parent.root();
+    }
+
+    /** The turns that have led to where it is, the first one first. */
+    List<Member> way() {
+      var way = parent == null ? new ArrayList<Member>() : parent.way();
+      way.addAll(members);
+      return way;
     }
 
     boolean isAt(Admission<Member> place) {
-      return members.stream().anyMatch(member -> member.room == place);
+      return way().stream().anyMatch(member -> member.room == place);
     }
 
     @Override
     public String toString() {
-      return members.toString();
+      return members + (branches.isEmpty() ? "" : " then " + branches);
     }
   }
 
@@ -54,6 +79,10 @@ class AdmissionRuleTest {
     final CallChain chain;
     final Admission<Member> room;
     final boolean readOnly;
+
+    /** The turns that have led to this one. */
+    final List<Member> way;
+
     long began;
 
     Member(CallChain chain, Admission<Member> place, boolean readOnly, long began) {
@@ -61,6 +90,7 @@ class AdmissionRuleTest {
       this.room = place;
       this.readOnly = readOnly;
       this.began = began;
+      this.way = chain.way();
     }
 
     @Override
@@ -70,14 +100,7 @@ class AdmissionRuleTest {
 
     @Override
     long began() {
-      long oldest = began;
-      for (var member : chain.members) {
-        oldest = Math.min(oldest, member.began);
-        if (member == this) {
-          break;
-        }
-      }
-      return oldest;
+      return way.stream().mapToLong(member -> member.began).reduce(began, Math::min);
     }
 
     @Override
@@ -85,15 +108,26 @@ class AdmissionRuleTest {
       if (older < began) {
         began = older;
         room.hastened(this, next);
-        if (!chain.members.isEmpty() && chain.top() != this && chain.waits()) {
-          var waiting = chain.top();
-          next.add(then -> waiting.hasten(older, then));
-        }
+        waiting.stream()
+            .filter(other -> other.way.contains(this))
+            .forEach(other -> next.add(then -> other.hasten(older, then)));
       }
     }
 
     boolean excludes(Member other) {
       return !(readOnly && other.readOnly);
+    }
+
+    /** Whether its chain is inside already, and waits there for this turn. */
+    boolean comesBack() {
+      return way.stream().anyMatch(member -> member.room == room);
+    }
+
+    /** Others that have come back, for another call, and that exclude this one. */
+    List<Member> besideIt() {
+      return room.inside().stream()
+          .filter(other -> other.comesBack() && other.excludes(this) && !way.contains(other))
+          .toList();
     }
 
     @Override
@@ -109,6 +143,8 @@ class AdmissionRuleTest {
   private SplittableRandom random = new SplittableRandom(0);
   private long time;
   private int deadlocks;
+  private boolean comesBack;
+  private int heldUp;
 
   // One place
 
@@ -210,6 +246,17 @@ class AdmissionRuleTest {
     assertTrue(deadlocks > 0, "writes that write each other must occur");
   }
 
+  /** Chains branch, and come back to where they are inside, as they may if that is re-entrant. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void norDoThoseThatComeBackInSeveralBranches(boolean tiesInAge) {
+    comesBack = true;
+    for (int seed = 0; seed < SEEDS; seed++) {
+      run(seed, tiesInAge);
+    }
+    assertTrue(heldUp > 0, "some must wait for others that came back");
+  }
+
   private void run(int seed, boolean tiesInAge) {
     random = new SplittableRandom(seed);
     places.clear();
@@ -232,9 +279,9 @@ class AdmissionRuleTest {
   }
 
   private void step(boolean begins) {
-    var running = chains.stream().filter(chain -> !chain.waits()).toList();
+    var running = chains.stream().filter(CallChain::runs).toList();
     if (begins && chains.size() < MOST_CHAINS && random.nextInt(3) == 0) {
-      var chain = new CallChain();
+      var chain = new CallChain(null);
       chains.add(chain);
       call(chain, any(places), random.nextInt(3) > 0, time);
     } else if (running.isEmpty()) {
@@ -249,10 +296,14 @@ class AdmissionRuleTest {
   }
 
   private void goOn(CallChain chain) {
-    var elsewhere = places.stream().filter(place -> !chain.isAt(place)).toList();
-    if (!elsewhere.isEmpty() && random.nextInt(2) == 0) {
-      boolean reads = chain.top().readOnly || random.nextBoolean();
-      call(chain, any(elsewhere), reads, Long.MAX_VALUE);
+    var open = places.stream().filter(place -> comesBack || !chain.isAt(place)).toList();
+    boolean deep = chain.way().size() > MOST_DEEP;
+    if (!open.isEmpty() && !deep && random.nextInt(2) == 0) {
+      if (comesBack && random.nextInt(3) == 0) {
+        branch(chain, open);
+      } else {
+        callAny(chain, chain.top(), open);
+      }
     } else if (random.nextInt(20) == 0) {
       giveUp(chain);
     } else {
@@ -260,23 +311,51 @@ class AdmissionRuleTest {
     }
   }
 
+  private void branch(CallChain chain, List<Admission<Member>> open) {
+    var caller = chain.top();
+    for (int i = 0; i < 2; i++) {
+      var branch = new CallChain(chain);
+      chain.branches.add(branch);
+      chains.add(branch);
+      callAny(branch, caller, open);
+    }
+  }
+
+  private void callAny(CallChain chain, Member caller, List<Admission<Member>> open) {
+    call(chain, any(open), caller.readOnly || random.nextBoolean(), Long.MAX_VALUE);
+  }
+
   private void call(CallChain chain, Admission<Member> place, boolean reads, long began) {
     var member = new Member(chain, place, reads, began);
     chain.members.add(member);
-    waiting.add(member);
-    place.await(member, tasks);
+    if (member.comesBack() && member.besideIt().isEmpty()) {
+      checkMayComeBack(member);
+      place.enter(member);
+    } else {
+      heldUp += member.comesBack() ? 1 : 0;
+      waiting.add(member);
+      place.await(member, tasks);
+    }
   }
 
   private void leave(CallChain chain) {
     var member = chain.members.removeLast();
     assertTrue(member.room.leave(member));
     if (chain.members.isEmpty()) {
-      chains.remove(chain);
+      end(chain);
+    }
+  }
+
+  private void end(CallChain chain) {
+    chains.remove(chain);
+    if (chain.parent != null) {
+      chain.parent.branches.remove(chain);
     }
   }
 
   /** A time limit ends what waits, and then everything. */
   private void giveUp(CallChain chain) {
+    List.copyOf(chain.branches).forEach(this::giveUp);
     if (chain.waits()) {
       var member = chain.members.removeLast();
       assertTrue(member.room.withdraw(member));
@@ -285,7 +364,7 @@ class AdmissionRuleTest {
     while (!chain.members.isEmpty()) {
       leave(chain);
     }
-    chains.remove(chain);
+    end(chain);
   }
 
   private <T> T any(List<T> list) {
@@ -301,6 +380,14 @@ class AdmissionRuleTest {
         task.run(tasks);
         changed = true;
       }
+      for (var member : List.copyOf(waiting)) {
+        if (member.comesBack() && member.besideIt().isEmpty()) {
+          checkMayComeBack(member);
+          member.room.enter(member);
+          waiting.remove(member);
+          changed = true;
+        }
+      }
       for (var place : places) {
         for (var next = place.next(); next != null; next = place.next()) {
           checkMayEnter(next);
@@ -309,6 +396,15 @@ class AdmissionRuleTest {
           changed = true;
         }
       }
+    }
+  }
+
+  /** Whoever excludes it and is inside waits for it. */
+  private void checkMayComeBack(Member entering) {
+    for (var inside : entering.room.inside()) {
+      assertTrue(
+          !entering.excludes(inside) || entering.way.contains(inside),
+          () -> entering + " comes back beside " + inside);
     }
   }
 
@@ -334,8 +430,9 @@ class AdmissionRuleTest {
       assertTrue(
           waitsFor(member, true).size() > 0,
           () -> "seed " + seed + ", step " + step + ": " + member + " waits for nothing");
+      var families = waitsFor(member, false).stream().map(CallChain::root).toList();
       for (var other : waitsFor(member, true)) {
-        if (!waitsFor(member, false).contains(other)) {
+        if (!families.contains(other.root())) {
           assertFalse(
               leadsBack(other, member.chain),
               () -> "seed " + seed + ", step " + step + ": a circle by order, " + chains);
@@ -349,6 +446,10 @@ class AdmissionRuleTest {
    */
   private Set<CallChain> waitsFor(Member member, boolean order) {
     var others = new LinkedHashSet<CallChain>();
+    if (member.comesBack()) {
+      member.besideIt().forEach(other -> others.add(other.chain));
+      return others;
+    }
     for (var inside : member.room.inside()) {
       if (inside.excludes(member)) {
         others.add(inside.chain);
@@ -369,8 +470,11 @@ class AdmissionRuleTest {
       if (chain == to) {
         return true;
       }
-      if (seen.add(chain) && chain.waits()) {
-        open.addAll(waitsFor(chain.top(), true));
+      if (seen.add(chain)) {
+        open.addAll(chain.branches);
+        if (chain.waits()) {
+          open.addAll(waitsFor(chain.top(), true));
+        }
       }
     }
     return false;

@@ -7,12 +7,13 @@ import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.Reentrant;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -22,12 +23,17 @@ import org.junit.jupiter.params.provider.ValueSource;
  *
  * <p>So that no two chains can exclude each other in a circle, either all go from lower to higher
  * grains, or those that write do so and write only the first, and those that read go anywhere.
+ *
+ * <p>Where grains are re-entrant, all go from lower to higher ones, and then branch; each branch
+ * goes on to a higher one, or not, and comes back to one that its chain is inside of. From there it
+ * calls nobody, so that no branch waits for another one that waits for it.
  */
 final class AdmissionSimulationTest {
 
   private static final int SEEDS = Integer.getInteger("evergreen.admission.seeds", 300);
   private static final int GRAINS = 5;
   private static final int LONGEST = 4;
+  private static final int BRANCHES = 2;
   private static final long MOST_NANOS = 20_000_000;
   private static final int CLIENTS = 8;
   private static final int CHAINS = 30;
@@ -38,59 +44,96 @@ final class AdmissionSimulationTest {
   /** What all that are under way take one after the other, those included that pass a chain. */
   private static final long BOUND_NANOS = 3L * CLIENTS * LONGEST * TURN_NANOS;
 
-  /** One turn of a chain: where it is, what it does, and for how long before it calls the next. */
-  record Hop(int grain, boolean writes, long nanos) {}
+  private static final long BOUND_IF_REENTRANT_NANOS =
+      3L * CLIENTS * (LONGEST + 2 * BRANCHES) * TURN_NANOS;
+
+  /**
+   * One turn of a chain.
+   *
+   * @param call a number of its own in the chain
+   * @param nanos for how long it is there before it calls the next, all at the same time
+   */
+  record Hop(int call, int grain, boolean writes, long nanos, List<Hop> next) {}
 
   interface Peer extends Grain {
     @ReadOnly
-    long read(long chain, List<Hop> path);
+    long read(long chain, Hop hop);
 
-    long write(long chain, List<Hop> path);
+    long write(long chain, Hop hop);
   }
 
-  private static final class PeerGrain implements Peer {
+  @Reentrant
+  interface ReentrantPeer extends Grain {
+    @ReadOnly
+    long read(long chain, Hop hop);
+
+    long write(long chain, Hop hop);
+  }
+
+  private static final class PeerGrain implements Peer, ReentrantPeer {
     private final GrainContext<String> context;
+    private final boolean reentrant;
 
-    PeerGrain(GrainContext<String> context) {
+    PeerGrain(GrainContext<String> context, boolean reentrant) {
       this.context = context;
+      this.reentrant = reentrant;
     }
 
     @Override
-    public long read(long chain, List<Hop> path) {
-      return go(chain, path);
+    public long read(long chain, Hop hop) {
+      return go(chain, hop);
     }
 
     @Override
-    public long write(long chain, List<Hop> path) {
-      return go(chain, path);
+    public long write(long chain, Hop hop) {
+      return go(chain, hop);
     }
 
-    private long go(long chain, List<Hop> path) {
-      context.sleep(Duration.ofNanos(path.getFirst().nanos()));
-      var rest = path.subList(1, path.size());
-      return rest.isEmpty() ? chain : call(context.grains(), chain, rest);
+    private long go(long chain, Hop hop) {
+      context.sleep(Duration.ofNanos(hop.nanos()));
+      if (hop.next().size() == 1) {
+        call(context.grains(), reentrant, chain, hop.next().getFirst());
+      } else {
+        Parallel.forEach(hop.next(), next -> call(context.grains(), reentrant, chain, next));
+      }
+      return chain;
     }
   }
 
-  private static long call(Grains grains, long chain, List<Hop> path) {
-    var first = path.getFirst();
-    var peer = grains.get(Peer.class, "p" + first.grain());
-    var copy = List.copyOf(path);
-    return first.writes() ? peer.write(chain, copy) : peer.read(chain, copy);
+  private static long call(Grains grains, boolean reentrant, long chain, Hop hop) {
+    var key = "p" + hop.grain();
+    if (reentrant) {
+      var peer = grains.get(ReentrantPeer.class, key);
+      return hop.writes() ? peer.write(chain, hop) : peer.read(chain, hop);
+    }
+    var peer = grains.get(Peer.class, key);
+    return hop.writes() ? peer.write(chain, hop) : peer.read(chain, hop);
   }
 
   @ParameterizedTest
   @ValueSource(ints = {1, 3})
   void noChainWaitsLongerThanWhatIsUnderWayTakes(int nodes) {
     for (int seed = 0; seed < SEEDS; seed++) {
-      long longest = longest(seed, nodes);
-      assertTrue(
-          longest <= BOUND_NANOS, "seed " + seed + ": a chain took " + longest / 1_000_000 + " ms");
+      check(seed, longest(seed, nodes, false), BOUND_NANOS);
     }
   }
 
+  /** Else one of them ended by its time limit, which is longer than the bound. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void norDoChainsThatComeBackInSeveralBranches(int nodes) {
+    for (int seed = 0; seed < SEEDS; seed++) {
+      check(seed, longest(seed, nodes, true), BOUND_IF_REENTRANT_NANOS);
+    }
+  }
+
+  private static void check(int seed, long longest, long bound) {
+    assertTrue(
+        longest <= bound, () -> "seed " + seed + ": a chain took " + longest / 1_000_000 + " ms");
+  }
+
   /** The longest time that a chain took. */
-  private static long longest(int seed, int nodes) {
+  private static long longest(int seed, int nodes, boolean reentrant) {
     var random = new SplittableRandom(seed);
     var pace = new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 10_000_000);
     var scheduler = new Scheduler(new RandomPolicy(random.split(), pace), new Trace(false));
@@ -103,7 +146,11 @@ final class AdmissionSimulationTest {
             Scenario.of(seed).with(NodeSettings.DEFAULT.withCallTimeout(Duration.ofMinutes(10))),
             network,
             storage,
-            address -> GrainTypes.create().add(Peer.class, PeerGrain::new));
+            address ->
+                GrainTypes.create()
+                    .<String, Peer>add(Peer.class, context -> new PeerGrain(context, false))
+                    .<String, ReentrantPeer>add(
+                        ReentrantPeer.class, context -> new PeerGrain(context, true)));
     var times = new ArrayList<Long>();
     scheduler.run(
         () -> {
@@ -118,7 +165,8 @@ final class AdmissionSimulationTest {
                 () -> {
                   for (int i = 0; i < CHAINS; i++) {
                     long begun = scheduler.now();
-                    call(node.engine().grains(), own.nextLong(), path(own, seed % 2 == 0));
+                    var first = reentrant ? tree(own) : path(own, seed % 2 == 0);
+                    call(node.engine().grains(), reentrant, own.nextLong(), first);
                     times.add(scheduler.now() - begun);
                   }
                 });
@@ -131,18 +179,51 @@ final class AdmissionSimulationTest {
     return times.stream().mapToLong(nanos -> nanos).max().orElseThrow();
   }
 
-  private static List<Hop> path(SplittableRandom random, boolean allAscend) {
+  private static Hop path(SplittableRandom random, boolean allAscend) {
     int length = random.nextInt(1, LONGEST + 1);
     int writing = random.nextInt(3) > 0 ? 0 : allAscend ? random.nextInt(1, length + 1) : 1;
     var grains = random.ints(length, 0, GRAINS);
     var order = (allAscend || writing > 0 ? grains.distinct().sorted() : grains).toArray();
-    return IntStream.range(0, order.length)
-        .mapToObj(
-            i ->
-                new Hop(
-                    order[i],
-                    i < writing,
-                    random.nextInt(3) == 0 ? random.nextLong(MOST_NANOS) : MOST_NANOS / 20))
-        .toList();
+    return path(random, order, 0, writing, List.of());
+  }
+
+  /** A chain that branches at its end, to come back. */
+  private static Hop tree(SplittableRandom random) {
+    int length = random.nextInt(1, LONGEST);
+    int writing = random.nextInt(length + 1);
+    var order = random.ints(length, 0, GRAINS).distinct().sorted().toArray();
+    var branches = new ArrayList<Hop>();
+    for (int branch = 0; branch < BRANCHES; branch++) {
+      branches.add(branch(random, order, writing >= order.length, 10 * (branch + 1)));
+    }
+    return path(random, order, 0, writing, List.copyOf(branches));
+  }
+
+  private static Hop branch(SplittableRandom random, int[] order, boolean mayWrite, int call) {
+    int highest = order[order.length - 1];
+    boolean goesOn = highest + 1 < GRAINS && random.nextBoolean();
+    boolean writes = mayWrite && random.nextBoolean();
+    var back =
+        new Hop(
+            call + 1,
+            order[random.nextInt(order.length)],
+            mayWrite && (writes || !goesOn) && random.nextBoolean(),
+            nanos(random),
+            List.of());
+    return goesOn
+        ? new Hop(call, random.nextInt(highest + 1, GRAINS), writes, nanos(random), List.of(back))
+        : back;
+  }
+
+  private static Hop path(
+      SplittableRandom random, int[] order, int from, int writing, List<Hop> last) {
+    long nanos = nanos(random);
+    var next =
+        from + 1 < order.length ? List.of(path(random, order, from + 1, writing, last)) : last;
+    return new Hop(from, order[from], from < writing, nanos, next);
+  }
+
+  private static long nanos(SplittableRandom random) {
+    return random.nextInt(3) == 0 ? random.nextLong(MOST_NANOS) : MOST_NANOS / 20;
   }
 }

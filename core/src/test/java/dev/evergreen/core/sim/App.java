@@ -95,6 +95,7 @@ final class App {
   }
 
   SplittableRandom random() {
+    scheduler.touchShared();
     return random;
   }
 
@@ -103,11 +104,13 @@ final class App {
   }
 
   WriteLog writes() {
+    scheduler.touchShared();
     return writes;
   }
 
   /** A number for an action that writes; it leaves room for two more inside of it. */
   long nextAction() {
+    scheduler.touchShared();
     return actions += 10;
   }
 
@@ -130,6 +133,7 @@ final class App {
 
   /** As {@link #executions()}, by grain; a copy. */
   Map<String, Integer> executionsByGrain() {
+    scheduler.touchShared();
     return new TreeMap<>(executions);
   }
 
@@ -168,18 +172,18 @@ final class App {
    *     saves has the changes of both, so that this one may stay although it fails
    */
   long writeNested(String grain, long action, boolean comesBack, LongSupplier call) {
-    writes.begun(action, grain);
+    writes().begun(action, grain);
     try {
       long version = call.getAsLong();
-      writes.acknowledged(action, version);
+      writes().acknowledged(action, version);
       trace("app", "action " + action + " made version " + version + " of " + grain);
       return version;
     } catch (RuntimeException e) {
       if (isRefusal(e) && (!comesBack || e instanceof NotStartedException)) {
-        writes.refused(action);
+        writes().refused(action);
       }
       if (e instanceof NotStartedException) {
-        writes.notStarted(action);
+        writes().notStarted(action);
       }
       trace("app", "action " + action + " on " + grain + ": " + Seen.failure(e));
       throw e;

@@ -446,6 +446,7 @@ final class Cluster {
   void ask(NodeId self, int partition) {
     var node = byId.get(self);
     if (node != null) {
+      scheduler.touchShared();
       scheduler.after(random.nextLong(ANSWER_NANOS), node.life(), () -> answer(node, partition));
     }
   }

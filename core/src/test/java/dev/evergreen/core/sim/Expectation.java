@@ -2,9 +2,7 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.ReadOnlyViolationException;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 
 /**
  * What a query must yield in the present states: by fresh calls, which must agree with the model.
@@ -45,22 +43,21 @@ final class Expectation {
   boolean accepts(Query query, Seen got) {
     return switch (query) {
       case Query.Asks(var program, var what) -> got.equals(asked(program, what));
-      case Query.One(var ref) -> read(ref).contains(got);
-      case Query.Run(var program) -> run(program).contains(got);
+      case Query.One(var ref) -> read(ref).equals(got);
+      case Query.Run(var program) -> run(program).equals(got);
       case Query.VersionOf(var cell) -> got.equals(Seen.value(model.version(cell)));
       case Query.FirstOf(var a, var b) -> acceptsFirst(read(a), read(b), got);
       case Query.Writing writing -> got.text().startsWith(REFUSAL);
       case Query.TwinsOf(var ring) -> acceptsTwins(query, ring, got);
       case Query.RoughOf(var cell) ->
           !got.failed() && Long.parseLong(got.text()) / 10 == model.value(cell) / 10;
-      case Query.ParityOf(var ref) ->
-          read(ref).stream().anyMatch(expected -> sameParity(expected, got));
+      case Query.ParityOf(var ref) -> sameParity(read(ref), got);
     };
   }
 
   /** As {@link #accepts(Query, Seen)}, of a computation over one read. */
   boolean accepts(Ref ref, String got) {
-    return read(ref).stream().anyMatch(expected -> expected.text().equals(got));
+    return read(ref).text().equals(got);
   }
 
   /** For a message. */
@@ -68,7 +65,7 @@ final class Expectation {
     return switch (query) {
       case Query.Asks(var program, var what) -> asked(program, what).toString();
       case Query.One(var ref) -> describe(ref);
-      case Query.Run(var program) -> text(run(program));
+      case Query.Run(var program) -> run(program).toString();
       case Query.VersionOf(var cell) -> "" + model.version(cell);
       case Query.FirstOf(var a, var b) -> describe(a) + " or " + describe(b);
       case Query.Writing writing -> REFUSAL;
@@ -79,13 +76,11 @@ final class Expectation {
   }
 
   String describe(Ref ref) {
-    return text(read(ref));
+    return read(ref).toString();
   }
 
-  private static boolean acceptsFirst(Set<Seen> a, Set<Seen> b, Seen got) {
-    return got.failed()
-        ? a.contains(got) && b.stream().anyMatch(Seen::failed)
-        : a.contains(got) || b.contains(got);
+  private static boolean acceptsFirst(Seen a, Seen b, Seen got) {
+    return got.failed() ? a.equals(got) && b.failed() : a.equals(got) || b.equals(got);
   }
 
   /** Whether several can be told depends on where they are asked for. */
@@ -106,18 +101,18 @@ final class Expectation {
     return Seen.of(() -> Long.parseLong(program.ask(calls.grains(), what)));
   }
 
-  private Set<Seen> read(Ref ref) {
+  private Seen read(Ref ref) {
     return agreed(() -> model.read(ref), Seen.of(() -> calls.read(ref)), ref);
   }
 
-  private Set<Seen> run(List<Step> program) {
+  private Seen run(List<Step> program) {
     return agreed(
         () -> Program.run(program, Queries.ROOT, 0, model),
         Seen.of(() -> Program.run(program, Queries.ROOT, 0, calls)),
         program);
   }
 
-  private Set<Seen> agreed(Callable<Long> read, Seen called, Object what) {
+  private Seen agreed(Callable<Long> read, Seen called, Object what) {
     var modelled = model.called(read);
     if (!modelled.equals(called)) {
       app.violation(
@@ -131,9 +126,5 @@ final class Expectation {
               + model.states());
     }
     return model.computed(read);
-  }
-
-  private static String text(Set<Seen> any) {
-    return any.stream().map(Seen::toString).sorted().collect(Collectors.joining(" or "));
   }
 }

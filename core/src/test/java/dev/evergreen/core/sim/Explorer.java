@@ -4,8 +4,11 @@ import dev.evergreen.core.sim.Schedule.Deviation;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Function;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongFunction;
+import java.util.function.LongPredicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -16,28 +19,67 @@ import org.jspecify.annotations.Nullable;
  * 2007).
  *
  * <p>Schedules with no deviation come first, then all with one, and so on; so what is found has as
- * few as there can be. When the limit is reached within a level, those that were performed are
- * spread evenly over it.
+ * few as there can be. Of those with several come first those whose last two are near each other.
+ * When the limit is reached, those that were performed are spread evenly.
+ *
+ * <p><b>Equal states are cut off.</b> Whenever no thread can run, a schedule that has deviated for
+ * the last time looks whether another one was in the same state, and ends there if so: what follows
+ * would be the same, and those that deviate later are made of the other one. Two states are the
+ * same if the same events with the same causes have led to them, in whatever order otherwise
+ * ({@link History}), and the same is to come. This leaves out nothing within the bound: the other
+ * schedule deviates as often or less, and it goes on, or is cut off in favour of a third one in a
+ * later state. So the scheduler's own state must be equal, too; without that a bound is not kept
+ * (Coons, Musuvathi and McKinley, "Bounded partial-order reduction", OOPSLA 2013).
  */
 final class Explorer {
 
+  /** What is explored. */
+  interface Program {
+
+    /**
+     * Performs one schedule.
+     *
+     * @param isNew as {@link Schedule} takes it
+     */
+    Attempt perform(List<Deviation> deviations, LongPredicate isNew);
+  }
+
+  /** A part of the schedules with one deviation more. */
+  private enum Part {
+    NEAR,
+    FAR
+  }
+
   /** A performed schedule, which is the beginning of others. */
   private record Parent(List<Deviation> deviations, byte[] widths) {
-    int first() {
-      return deviations.isEmpty() ? 0 : deviations.getLast().point() + 1;
+
+    private int first(Part part) {
+      int first = deviations.isEmpty() ? 0 : deviations.getLast().point() + 1;
+      return part == Part.NEAR ? first : nearEnd(first);
     }
 
-    long children() {
+    private int end(Part part) {
+      return part == Part.NEAR ? nearEnd(first(part)) : widths.length;
+    }
+
+    /** All are near the beginning of the schedule that has no deviation. */
+    private int nearEnd(int first) {
+      return deviations.isEmpty()
+          ? widths.length
+          : Math.max(first, Math.min(first + NEAR, widths.length));
+    }
+
+    long children(Part part) {
       long children = 0;
-      for (int point = first(); point < widths.length; point++) {
+      for (int point = first(part); point < end(part); point++) {
         children += widths[point] - 1;
       }
       return children;
     }
 
-    List<Deviation> child(long number) {
+    List<Deviation> child(Part part, long number) {
       long left = number;
-      int point = first();
+      int point = first(part);
       while (left >= widths[point] - 1) {
         left -= widths[point++] - 1;
       }
@@ -45,15 +87,24 @@ final class Explorer {
     }
   }
 
-  private static final int MOST_PARENTS = 20_000;
+  /** How many decisions are between two deviations that are near each other, at most. */
+  private static final int NEAR = 12;
 
-  private final Function<List<Deviation>, Attempt> program;
+  private static final long ORDINARY_PAIRS = 60;
+  private static final int MOST_PARENTS = 20_000;
+  private static final int MOST_STATES = 4_000_000;
+
+  private final Program program;
   private final Limit limit;
   private final List<Parent> parents = new ArrayList<>();
-  private volatile long performed;
-  private int exhausted = -1;
+  private final Set<Long> states = ConcurrentHashMap.newKeySet();
+  private final AtomicLong performed = new AtomicLong();
+  private final AtomicLong cutOff = new AtomicLong();
+  private volatile boolean stopped;
+  private boolean forgotten;
+  private int whole;
 
-  private Explorer(Function<List<Deviation>, Attempt> program, Limit limit) {
+  private Explorer(Program program, Limit limit) {
     this.program = program;
     this.limit = limit;
   }
@@ -61,16 +112,25 @@ final class Explorer {
   /** When an exploration ends at the latest. */
   interface Limit {
 
-    /** Whether it ends after so many schedules. */
-    boolean over(long performed);
+    /** Whether it ends before one more schedule with so many deviations is performed. */
+    boolean over(int deviations, long performed);
+
+    /**
+     * What every test run has time for: all schedules with one deviation, however many these are,
+     * and some of those with two that are near each other.
+     */
+    static Limit ordinary() {
+      var pairs = new AtomicLong();
+      return (deviations, performed) -> deviations > 1 && pairs.incrementAndGet() > ORDINARY_PAIRS;
+    }
 
     static Limit schedules(long most) {
-      return performed -> performed >= most;
+      return (deviations, performed) -> performed >= most;
     }
 
     static Limit nanos(long most) {
       long start = System.nanoTime();
-      return performed -> System.nanoTime() - start >= most;
+      return (deviations, performed) -> System.nanoTime() - start >= most;
     }
   }
 
@@ -79,15 +139,25 @@ final class Explorer {
    *
    * @param decided what was decided otherwise than ordinarily, for people
    * @param widths how many choices there were at each point
+   * @param cutOff whether it ended in a state that another one was in
    */
   record Attempt(
       List<Deviation> deviations,
       List<String> decided,
       byte[] widths,
+      boolean cutOff,
       @Nullable SimulationFailure failure) {
 
     Attempt(Schedule schedule, @Nullable SimulationFailure failure) {
-      this(schedule.deviations(), schedule.decided(), schedule.widths(), failure);
+      this(
+          schedule.deviations(), schedule.decided(), schedule.widths(), schedule.cutOff(), failure);
+    }
+
+    /** The same without a failure in which this is not said. */
+    Attempt ifFailed(String by) {
+      return failure == null || String.valueOf(failure.getMessage()).contains(by)
+          ? this
+          : new Attempt(deviations, decided, widths, cutOff, null);
     }
   }
 
@@ -95,9 +165,11 @@ final class Explorer {
    * What came of an exploration.
    *
    * @param performed how many schedules were performed
-   * @param exhausted up to how many deviations all schedules were performed; -1 for none
+   * @param cutOff how many of them ended in a state that another one was in
+   * @param whole up to how many deviations there is no schedule that was not performed
+   * @param all whether there is none at all
    */
-  record Findings(long performed, int exhausted, @Nullable Attempt failure) {
+  record Findings(long performed, long cutOff, int whole, boolean all, @Nullable Attempt failure) {
 
     boolean failed() {
       return failure != null;
@@ -106,7 +178,11 @@ final class Explorer {
     @Override
     public String toString() {
       if (failure == null) {
-        return performed + " schedules, all of those with up to " + exhausted + " deviations";
+        return performed
+            + " schedules, of which "
+            + cutOff
+            + " came to a state of another one; all"
+            + (all ? " that there are" : " with up to " + whole + " deviations");
       }
       return failure.failure()
           + "\n  in schedule "
@@ -118,44 +194,54 @@ final class Explorer {
   }
 
   /** Explores a program until a schedule fails, or there are no more, or the limit is reached. */
-  static Findings explore(Function<List<Deviation>, Attempt> program, Limit limit)
-      throws InterruptedException {
+  static Findings explore(Program program, Limit limit) throws InterruptedException {
     return new Explorer(program, limit).explore();
   }
 
   private Findings explore() throws InterruptedException {
-    var root = program.apply(List.of());
-    performed = 1;
-    if (root.failure() != null) {
-      return new Findings(performed, exhausted, root);
-    }
-    exhausted = 0;
-    var level = List.of(new Parent(List.of(), root.widths()));
-    while (true) {
+    var failure = perform(List.of());
+    var level = List.copyOf(parents);
+    for (int deviations = 1; failure == null && !stopped && !level.isEmpty(); deviations++) {
       parents.clear();
-      var failure = performChildren(level);
-      if (failure != null) {
-        return new Findings(performed, exhausted, failure);
-      }
-      if (limit.over(performed) || parents.isEmpty()) {
-        return new Findings(performed, exhausted, null);
-      }
-      exhausted++;
+      // What was forgotten was the beginning of some of these.
+      boolean some = forgotten;
+      failure = performChildren(level, deviations);
+      whole = failure != null || stopped || some ? whole : deviations;
       level = List.copyOf(parents);
     }
+    boolean all = failure == null && !stopped && !forgotten;
+    return new Findings(performed.get(), cutOff.get(), whole, all, failure);
   }
 
-  private @Nullable Attempt performChildren(List<Parent> level) throws InterruptedException {
+  private @Nullable Attempt performChildren(List<Parent> level, int deviations)
+      throws InterruptedException {
+    for (var part : Part.values()) {
+      var failure = performChildren(level, deviations, part);
+      if (failure != null || stopped) {
+        return failure;
+      }
+    }
+    return null;
+  }
+
+  private @Nullable Attempt performChildren(List<Parent> level, int deviations, Part part)
+      throws InterruptedException {
     var starts = new long[level.size()];
     long count = 0;
     for (int i = 0; i < starts.length; i++) {
       starts[i] = count;
-      count += level.get(i).children();
+      count += level.get(i).children(part);
     }
     long total = count;
     long stride = stride(total);
     LongFunction<@Nullable Attempt> run =
-        number -> performChild(level, starts, Math.floorMod(number * stride, total));
+        number -> {
+          if (stopped || limit.over(deviations, performed.get())) {
+            stopped = true;
+            return null;
+          }
+          return perform(child(level, part, starts, Math.floorMod(number * stride, total)));
+        };
     var failures = Seeds.<Attempt>failures(0, total, 1, run);
     return failures.isEmpty() ? null : failures.getFirst();
   }
@@ -173,16 +259,22 @@ final class Explorer {
     return b == 0 ? a : gcd(b, a % b);
   }
 
-  private @Nullable Attempt performChild(List<Parent> level, long[] starts, long number) {
-    if (limit.over(performed)) {
-      return null;
-    }
+  private static List<Deviation> child(List<Parent> level, Part part, long[] starts, long number) {
     int found = Arrays.binarySearch(starts, number);
     int parent = found >= 0 ? lastWith(starts, found) : -found - 2;
-    var deviations = level.get(parent).child(number - starts[parent]);
-    var attempt = program.apply(deviations);
+    return level.get(parent).child(part, number - starts[parent]);
+  }
+
+  /** Performs a schedule; returns what came of it if it failed. */
+  private @Nullable Attempt perform(List<Deviation> deviations) {
+    var attempt = program.perform(deviations, this::isNew);
     note(attempt);
     return attempt.failure() == null ? null : attempt;
+  }
+
+  /** Whoever is told that a state is new goes on from there. */
+  private boolean isNew(long state) {
+    return states.size() < MOST_STATES ? states.add(state) : !states.contains(state);
   }
 
   private static int lastWith(long[] starts, int index) {
@@ -194,9 +286,15 @@ final class Explorer {
   }
 
   private synchronized void note(Attempt attempt) {
-    performed++;
+    performed.incrementAndGet();
+    if (attempt.cutOff()) {
+      cutOff.incrementAndGet();
+    }
+    var parent = new Parent(attempt.deviations(), attempt.widths());
     if (parents.size() < MOST_PARENTS) {
-      parents.add(new Parent(attempt.deviations(), attempt.widths()));
+      parents.add(parent);
+    } else {
+      forgotten |= parent.children(Part.NEAR) > 0;
     }
   }
 }

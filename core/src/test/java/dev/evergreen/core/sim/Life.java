@@ -20,6 +20,9 @@ final class Life {
   final List<Scheduler.Event> frozenEvents = new ArrayList<>();
   Condition condition = Condition.RUNNING;
 
+  /** What it has done and seen, as {@link History} has it. */
+  long history;
+
   Life(String name) {
     this.name = name;
   }

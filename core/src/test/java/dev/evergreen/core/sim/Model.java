@@ -245,31 +245,36 @@ final class Model implements Reader {
    * What a computation yields. All that are in a circle of reads fail, and what they fail with may
    * decide what is read; so who is in a circle is looked at again until it is the same.
    *
-   * <p>There may be two answers, as a formula may read in a circle just because that fails: one if
-   * nothing fails at first, and one if everything does.
+   * <p>There is one answer at most. Say there were two, and that a grain is in a circle by one of
+   * them only. Then somebody on that circle reads other grains by the other answer, as one that it
+   * reads by both yields something else; so that one is in a circle by one answer only, or reads
+   * such a one by both, and so on. Who is come to like this comes again at last, along reads that
+   * are made by both answers: a circle by both.
    */
-  Set<Seen> computed(Callable<Long> read) {
-    var outcomes = new LinkedHashSet<Seen>();
-    outcomes.addAll(computed(read, Set.of()));
-    outcomes.addAll(computed(read, allFormulas()));
+  Seen computed(Callable<Long> read) {
+    var fromNone = computed(read, Set.of());
+    var fromAll = computed(read, allFormulas());
     failing = Set.of();
-    return outcomes;
+    var answer = fromNone != null ? fromNone : fromAll;
+    if (answer == null || (fromAll != null && !fromAll.equals(answer))) {
+      throw new SimulationFailure("the model has no single answer: " + fromNone + ", " + fromAll);
+    }
+    return answer;
   }
 
-  private Set<Seen> computed(Callable<Long> read, Set<Ref> first) {
-    var seen = new LinkedHashSet<Seen>();
+  private @Nullable Seen computed(Callable<Long> read, Set<Ref> first) {
     failing = first;
     for (int looks = 0; looks < MOST_LOOKS; looks++) {
       known.clear();
       edges.clear();
-      seen.add(Seen.of(read));
+      var seen = Seen.of(read);
       var members = inCircles();
       if (members.equals(failing)) {
-        return Set.of(seen.getLast());
+        return seen;
       }
       failing = members;
     }
-    return seen;
+    return null;
   }
 
   private Set<Ref> allFormulas() {

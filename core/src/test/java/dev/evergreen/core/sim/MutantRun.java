@@ -36,12 +36,12 @@ public final class MutantRun implements Trials {
   }
 
   @Override
-  public @Nullable String scope(String name, long schedules) throws InterruptedException {
-    var scope = Scopes.named(name);
+  public @Nullable String scope(String name, String by) throws InterruptedException {
+    var program = Stage.program(Scopes.named(name));
     var findings =
         Explorer.explore(
-            deviations -> Stage.perform(scope, deviations, new Trace(false)),
-            Explorer.Limit.schedules(schedules));
+            (deviations, isNew) -> program.perform(deviations, isNew).ifFailed(by),
+            Explorer.Limit.ordinary());
     return findings.failed() ? findings.toString() : null;
   }
 }

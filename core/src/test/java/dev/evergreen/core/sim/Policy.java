@@ -1,6 +1,8 @@
 package dev.evergreen.core.sim;
 
 import java.util.List;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /** Makes the decisions that a {@link Scheduler} leaves open. */
 interface Policy {
@@ -25,6 +27,16 @@ interface Policy {
 
   /** How far ahead of its time an event may be preferred to threads that could run. */
   long horizonNanos();
+
+  /** Keeps what happens, if states are compared. */
+  @Nullable History history();
+
+  /**
+   * No thread could run. Whether the run is over, since what follows is known.
+   *
+   * @param state a number for the state of the world
+   */
+  boolean endsAtRest(LongSupplier state);
 
   /**
    * Chooses the next step.

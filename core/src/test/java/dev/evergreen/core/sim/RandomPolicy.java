@@ -2,6 +2,8 @@ package dev.evergreen.core.sim;
 
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /** Decides by random numbers. */
 final class RandomPolicy implements Policy {
@@ -71,6 +73,16 @@ final class RandomPolicy implements Policy {
   @Override
   public long horizonNanos() {
     return 0;
+  }
+
+  @Override
+  public @Nullable History history() {
+    return null;
+  }
+
+  @Override
+  public boolean endsAtRest(LongSupplier state) {
+    return false;
   }
 
   @Override

@@ -99,7 +99,7 @@ record Scenario(
   static Scenario of(Scope scope, int partitions) {
     return new Scenario(
         0,
-        Profile.CALM,
+        scope.loses ? Profile.ROUGH : Profile.CALM,
         new RandomPolicy.Pace(0, 0, 0, 0, false, 0, MAX_STEPS),
         scope.settings,
         scope.nodes,
@@ -123,7 +123,7 @@ record Scenario(
         0,
         0,
         0,
-        false);
+        scope.fenced);
   }
 
   /** The same with other settings. */

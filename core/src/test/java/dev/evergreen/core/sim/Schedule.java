@@ -7,6 +7,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.IntFunction;
+import java.util.function.LongPredicate;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -55,19 +57,26 @@ final class Schedule implements Policy {
 
   private final List<Deviation> deviations;
   private final boolean loses;
+  private final LongPredicate isNew;
+  private final History history = new History();
   private final List<String> decided = new ArrayList<>();
   private final List<Byte> widths = new ArrayList<>();
   private final Set<SimThread> held = new HashSet<>();
   private @Nullable SimThread last;
+  private long heldNames;
   private boolean over;
   private boolean delays;
+  private boolean cutOff;
 
   /**
    * @param loses whether messages may be lost
+   * @param isNew whether no run was in a state that has this number. The run ends where it is not:
+   *     the other goes on for both
    */
-  Schedule(List<Deviation> deviations, boolean loses) {
+  Schedule(List<Deviation> deviations, boolean loses, LongPredicate isNew) {
     this.deviations = deviations;
     this.loses = loses;
+    this.isNew = isNew;
   }
 
   List<Deviation> deviations() {
@@ -93,13 +102,20 @@ final class Schedule implements Policy {
     return decided;
   }
 
+  /** Whether it ended in a state that another run was in. */
+  boolean cutOff() {
+    return cutOff;
+  }
+
   /** Whether anything was delayed or lost up to now. */
   boolean delays() {
+    history.touchAll();
     return delays;
   }
 
   /** Something is delayed by what is performed. */
   void delay() {
+    history.touchAll();
     delays = true;
   }
 
@@ -107,12 +123,21 @@ final class Schedule implements Policy {
   void interrupt(Runnable task) {
     boolean before = over;
     over = true;
+    history.alone(true);
     task.run();
+    history.alone(before);
     over = before;
   }
 
-  /** A decision: a number below {@code width}. */
+  /** A decision of what a step does: a number below {@code width}. */
   int choose(int width, IntFunction<String> what) {
+    int choice = decide(width, what);
+    history.choose(choice);
+    return choice;
+  }
+
+  /** A decision: a number below {@code width}. */
+  private int decide(int width, IntFunction<String> what) {
     if (over || width < 2) {
       return 0;
     }
@@ -130,7 +155,9 @@ final class Schedule implements Policy {
   List<SimNetwork.Copy> post() {
     var inTime = new SimNetwork.Copy(TRAVEL, true);
     int choice = choose(loses ? 5 : 4, Schedule::postText);
-    delays |= choice > 0;
+    if (choice > 0) {
+      delay();
+    }
     return switch (choice) {
       case 0 -> List.of(inTime);
       case 1 -> List.of(new SimNetwork.Copy(20 * TRAVEL, false));
@@ -138,6 +165,19 @@ final class Schedule implements Policy {
       case 3 -> List.of(inTime, new SimNetwork.Copy(LONG, false));
       default -> List.of();
     };
+  }
+
+  /** What becomes of a save. */
+  SimStorage.Fate save() {
+    return switch (choose(3, Schedule::saveText)) {
+      case 0 -> SimStorage.Fate.DONE;
+      case 1 -> SimStorage.Fate.FAILS;
+      default -> SimStorage.Fate.DONE_BUT_FAILS;
+    };
+  }
+
+  private static String saveText(int choice) {
+    return choice == 1 ? "a save fails" : "a save takes effect, and is told to have failed";
   }
 
   private static String postText(int choice) {
@@ -161,7 +201,7 @@ final class Schedule implements Policy {
     var first = order.getFirst();
     // Once only, or else it could be held for ever.
     boolean holds = !held.contains(first);
-    int choice = choose(threads + (due ? 1 : 0) + (holds ? 1 : 0), c -> text(order, due, c));
+    int choice = decide(threads + (due ? 1 : 0) + (holds ? 1 : 0), c -> text(order, due, c));
     if (choice < threads) {
       last = order.get(choice);
       return new Resume(runnable.indexOf(last));
@@ -171,7 +211,9 @@ final class Schedule implements Policy {
       return Happen.EVENT;
     }
     held.add(first);
+    heldNames += History.mix(first.identity, 1);
     delays = true;
+    history.mark();
     return new Hold(runnable.indexOf(first), LONG);
   }
 
@@ -183,6 +225,22 @@ final class Schedule implements Policy {
     return due && choice == order.size()
         ? "what is due happens before " + first + " goes on"
         : first + " gets no processor for long";
+  }
+
+  @Override
+  public History history() {
+    return history;
+  }
+
+  @Override
+  public boolean endsAtRest(LongSupplier state) {
+    last = null;
+    if (over || decided.size() < deviations.size()) {
+      return false;
+    }
+    long delayed = History.mix(heldNames, delays ? 1 : 0);
+    cutOff = !isNew.test(History.mix(state.getAsLong(), delayed));
+    return cutOff;
   }
 
   @Override

@@ -36,6 +36,7 @@ final class Scheduler {
 
   private final Policy policy;
   private final Trace trace;
+  private final @Nullable History history;
   private final PriorityQueue<Event> events = new PriorityQueue<>();
   private final List<SimThread> runnable = new ArrayList<>();
   // Looked up by identity, never walked without sorting.
@@ -54,9 +55,11 @@ final class Scheduler {
   private long readyCount;
   private int threadCount;
   private int abandoned;
+  private int paused;
 
   Scheduler(Policy policy, Trace trace) {
     this.policy = policy;
+    this.history = policy.history();
     this.trace = trace;
   }
 
@@ -115,6 +118,7 @@ final class Scheduler {
       return thread;
     }
     threads.put(thread.thread, thread);
+    thread.identity = newName();
     policy.started(thread);
     makeRunnable(thread);
     return thread;
@@ -165,6 +169,13 @@ final class Scheduler {
     wake(thread);
   }
 
+  /** The step touches what several nodes share outside of the core. */
+  void touchShared() {
+    if (history != null) {
+      history.touchAll();
+    }
+  }
+
   /** A point at which others may run; nothing when an event runs. */
   void interleave() {
     checkCaller();
@@ -208,6 +219,7 @@ final class Scheduler {
   void pause(Life life) {
     if (life.condition == Life.Condition.RUNNING) {
       life.condition = Life.Condition.PAUSED;
+      paused++;
     }
   }
 
@@ -217,16 +229,20 @@ final class Scheduler {
       return;
     }
     life.condition = Life.Condition.RUNNING;
+    paused--;
     life.frozenThreads.forEach(this::makeRunnable);
     life.frozenThreads.clear();
     for (var event : life.frozenEvents) {
-      at(now, life, event::run);
+      at(now, creator(), life, event.name, event::run);
     }
     life.frozenEvents.clear();
   }
 
   /** Nothing of this life ever goes on. */
   void kill(Life life) {
+    if (life.condition == Life.Condition.PAUSED) {
+      paused--;
+    }
     life.condition = Life.Condition.DEAD;
     life.frozenThreads.clear();
     life.frozenEvents.clear();
@@ -276,11 +292,32 @@ final class Scheduler {
   }
 
   private Event at(long time, Life life, Runnable task) {
-    var event = new Event(time, eventCount++, life, task);
+    return at(time, creator(), life, newName(), task);
+  }
+
+  private Event at(long time, int creator, Life life, long name, Runnable task) {
+    var event = new Event(time, creator, eventCount++, life, name, task);
     if (!current.unwinding) {
       events.add(event);
     }
     return event;
+  }
+
+  private int creator() {
+    return history == null ? 0 : history.life();
+  }
+
+  private long newName() {
+    return history == null ? 0 : history.name();
+  }
+
+  /** A number for the state of the world when no thread could run. */
+  private long state() {
+    long left = 0;
+    for (var event : events) {
+      left += event.live() ? History.mix(event.name, event.time) : 0;
+    }
+    return history == null ? 0 : History.mix(History.mix(history.value(), left), now);
   }
 
   /** Passes the baton on; returns when it is back. */
@@ -326,6 +363,10 @@ final class Scheduler {
     steps.lazySet(steps.get() + 1);
     now += policy.stepNanos();
     while (true) {
+      if (runnable.isEmpty() && paused == 0 && policy.endsAtRest(this::state)) {
+        over = true;
+        return driver;
+      }
       var event = firstEvent();
       boolean due = event != null && event.time <= now + policy.horizonNanos();
       if (runnable.isEmpty() && !due) {
@@ -339,6 +380,7 @@ final class Scheduler {
           var thread = take(index);
           if (thread.life.condition == Life.Condition.RUNNING) {
             trace.mix(thread.number);
+            begin(thread.life, thread.identity);
             return thread;
           }
           if (thread.life.condition == Life.Condition.PAUSED) {
@@ -347,7 +389,12 @@ final class Scheduler {
         }
         case Policy.Hold(int index, long nanos) -> {
           var thread = take(index);
-          at(now + nanos, thread.life, () -> makeRunnable(thread));
+          at(
+              now + nanos,
+              0,
+              thread.life,
+              History.mix(thread.identity, nanos),
+              () -> makeRunnable(thread));
         }
       }
     }
@@ -365,7 +412,14 @@ final class Scheduler {
   private SimThread choose(Event event) {
     trace.mix(-event.number);
     chosen = event;
+    begin(event.life, event.name);
     return driver;
+  }
+
+  private void begin(Life life, long name) {
+    if (history != null) {
+      history.begin(life, name, now, life == world);
+    }
   }
 
   private @Nullable Event firstEvent() {
@@ -509,14 +563,18 @@ final class Scheduler {
   /** Something that happens at a time: a timer, an arriving message. */
   static final class Event implements Comparable<Event>, Clock.Cancellable {
     private final long time;
+    private final int creator;
     private final long number;
     private final Life life;
+    private final long name;
     private @Nullable Runnable task;
 
-    private Event(long time, long number, Life life, Runnable task) {
+    private Event(long time, int creator, long number, Life life, long name, Runnable task) {
       this.time = time;
+      this.creator = creator;
       this.number = number;
       this.life = life;
+      this.name = name;
       this.task = task;
     }
 
@@ -540,7 +598,10 @@ final class Scheduler {
     @Override
     public int compareTo(Event other) {
       int byTime = Long.compare(time, other.time);
-      return byTime != 0 ? byTime : Long.compare(number, other.number);
+      // Of one creator in the order of creation; of several in one that does not tell which of
+      // them was first.
+      int byCreator = byTime != 0 ? byTime : Integer.compare(creator, other.creator);
+      return byCreator != 0 ? byCreator : Long.compare(number, other.number);
     }
 
     @Override

@@ -52,6 +52,8 @@ final class Scope {
   int rings;
   int stalls;
   boolean loses;
+  boolean savesFail;
+  boolean fenced;
   NodeSettings settings =
       NodeSettings.DEFAULT
           .withCallTimeout(Duration.ofSeconds(6))
@@ -124,6 +126,18 @@ final class Scope {
   /** Messages may be lost. */
   Scope loses() {
     loses = true;
+    return this;
+  }
+
+  /** Saves may fail, with and without effect. */
+  Scope savesFail() {
+    savesFail = true;
+    return this;
+  }
+
+  /** The storage refuses the saves of nodes that were given up. */
+  Scope fenced() {
+    fenced = true;
     return this;
   }
 
@@ -232,6 +246,16 @@ final class Scope {
   /** Has a cell confirm what it is, {@code count} times in a row. */
   static Op touchOften(int count, String cell) {
     return new Op("touch often " + cell, (stage, node) -> stage.touchOften(node, count, cell));
+  }
+
+  /** Sets a cell {@code count} times in a row, every now and then, to 1, 2 and so on. */
+  static Op setOften(int count, String cell) {
+    return new Op("set often " + cell, (stage, node) -> stage.setOften(node, count, cell));
+  }
+
+  /** A node dies; its grains start elsewhere when the others have given it up. */
+  static Op die(int node) {
+    return new Op("node " + node + " dies", (stage, any) -> stage.die(node));
   }
 
   /** A node is paused until the others have given it up, and then goes on for a while. */

@@ -7,6 +7,7 @@ import static dev.evergreen.core.sim.Scope.ask;
 import static dev.evergreen.core.sim.Scope.breakLink;
 import static dev.evergreen.core.sim.Scope.changes;
 import static dev.evergreen.core.sim.Scope.close;
+import static dev.evergreen.core.sim.Scope.die;
 import static dev.evergreen.core.sim.Scope.draft;
 import static dev.evergreen.core.sim.Scope.fails;
 import static dev.evergreen.core.sim.Scope.giveUp;
@@ -26,6 +27,7 @@ import static dev.evergreen.core.sim.Scope.rewire;
 import static dev.evergreen.core.sim.Scope.rewireToAny;
 import static dev.evergreen.core.sim.Scope.ring;
 import static dev.evergreen.core.sim.Scope.set;
+import static dev.evergreen.core.sim.Scope.setOften;
 import static dev.evergreen.core.sim.Scope.store;
 import static dev.evergreen.core.sim.Scope.touchOften;
 import static dev.evergreen.core.sim.Scope.unreadable;
@@ -143,12 +145,12 @@ final class Scopes {
             .formula(2, 1, add(9))
             .formula(3, 1, add(9))
             .formula(4, 1, add(9))
-            .formula(9, 2, new Step.Wait(SECOND / 50))
-            .thread(1, readOften(100, new Query.One(value(1))))
-            .thread(1, pause(MILLI * 5), readOften(100, new Query.One(value(2))))
-            .thread(1, pause(MILLI * 10), readOften(100, new Query.One(value(3))))
-            .thread(1, pause(MILLI * 15), readOften(100, new Query.One(value(4))))
-            .thread(2, pause(MILLI * 200), rewire(9)),
+            .formula(9, 2, new Step.Wait(SECOND / 5))
+            .thread(1, readOften(9, new Query.One(value(1))))
+            .thread(1, pause(MILLI * 50), readOften(9, new Query.One(value(2))))
+            .thread(1, pause(MILLI * 100), readOften(9, new Query.One(value(3))))
+            .thread(1, pause(MILLI * 150), readOften(9, new Query.One(value(4))))
+            .thread(2, pause(MILLI * 300), rewire(9)),
         new Scope("a chain whose caller gave up comes back")
             .ring(1)
             .ring(1)
@@ -209,7 +211,7 @@ final class Scopes {
             .thread(1, open("w2", one("s1")), put("s1", 6), pause(), put("s1", 7)),
         new Scope("a node that was given up goes on")
             .cell(1)
-            .thread(1, set("c1", 1), touchOften(150, "c1"))
+            .thread(1, set("c1", 1), touchOften(40, "c1"))
             .thread(2, pause(), giveUp(1), pause(7 * SECOND), set("c1", 2)),
         new Scope("a chain comes back to a ring, and what it has done there stays")
             .ring(1)
@@ -238,7 +240,97 @@ final class Scopes {
                 2,
                 open("w2", new Query.Asks(Versions.NEWER_SHOP, "count t x")),
                 pause(),
-                ask(Versions.NEWER_SHOP, "put t 6")));
+                ask(Versions.NEWER_SHOP, "put t 6")),
+        new Scope("reads go over three nodes, and each writes")
+            .formula(1, 1, add(2), add("c1"))
+            .formula(2, 2, add("c1"))
+            .cell(3)
+            .thread(1, open("w1", 1), pause(), set("c1", 5))
+            .thread(2, open("w2", 2), pause(), rewire(2, add("c1"), new Step.Times(2)))
+            .thread(3, pause(), set("c1", 7)),
+        new Scope("who has written looks at once, over three nodes")
+            .formula(1, 1, add(2))
+            .formula(2, 2, add("c1"))
+            .cell(3)
+            .thread(
+                1,
+                open("w1", 1),
+                pause(),
+                after("w1", set("c1", 5)),
+                after("w1", rewire(2)),
+                after("w1", set("c1", 6)),
+                after("w1", rewire(2, add("c1")))),
+        new Scope("a circle over three nodes comes and goes, without renewal")
+            .withoutRenewal()
+            .formula(1, 1, add(2))
+            .formula(2, 2, add(3))
+            .formula(3, 3)
+            .thread(1, open("w1", 1), pause(), rewire(2), pause())
+            .thread(3, pause(), rewire(3, add(1)), pause(), rewire(3)),
+        new Scope("a grain moves from node to node while a third one reads and writes it")
+            .fenced()
+            .cell(2)
+            .formula(1, 1, add("c1"))
+            .thread(1, open("w1", 1), pause(), after("w1", set("c1", 5)), after("w1", set("c1", 6)))
+            .thread(2, pause(), handOff(2, 3))
+            .thread(3, open("w3", one("c1"))),
+        new Scope("a node dies, and its grain starts elsewhere")
+            .fenced()
+            .cell(2)
+            .formula(1, 1, add("c1"))
+            .thread(1, open("w1", 1), pause(), set("c1", 5), rest(), rest(), rest(), set("c1", 6))
+            .thread(1, pause(), die(2)),
+        new Scope("a node dies that wrote and read what others have")
+            .cell(1)
+            .formula(1, 3, add("c1"), add(2))
+            .formula(2, 2, add("c1"))
+            .thread(1, open("w1", 1), pause(), set("c1", 5), die(2), pause(), set("c1", 6))
+            .thread(2, open("w2", 1), pause(), set("c1", 7), rewire(2)),
+        new Scope("messages between a reader and what it reads are lost")
+            .loses()
+            .cell(2)
+            .formula(1, 1, add("c1"))
+            .thread(
+                1,
+                open("w1", 1),
+                pause(),
+                set("c1", 5),
+                close("w1"),
+                pause(),
+                open("w2", 1),
+                set("c1", 6))
+            .thread(2, pause(), set("c1", 7)),
+        new Scope("messages between three members of a circle are lost")
+            .loses()
+            .formula(1, 1, add(2))
+            .formula(2, 2, add(3))
+            .formula(3, 3, addOr(1, 7))
+            .thread(1, open("w1", 1), pause(), rewire(2), pause()),
+        new Scope("saves fail, or nobody knows")
+            .savesFail()
+            .cell(2)
+            .formula(1, 1, add("c1"))
+            .thread(1, open("w1", 1), pause(), after("w1", set("c1", 5)), after("w1", set("c1", 6)))
+            .thread(2, pause(), touchOften(3, "c1")),
+        new Scope("what a chain of writes saves fails, behind the fence")
+            .fenced()
+            .savesFail()
+            .cell(1)
+            .cell(2)
+            .courier(1)
+            .thread(1, set("c2", 1), move(1, "c1", "c2"), move(1, "c2", "c1"))
+            .thread(2, open("w2", one("c2")), pause(), set("c1", 2)),
+        new Scope("what a chain saves that comes back to a ring fails")
+            .savesFail()
+            .ring(1)
+            .ring(2)
+            .thread(1, nest(changes("r1", changes("r2", changes("r1")))), nest(changes("r1"))),
+        new Scope("a node that was given up saves, behind the fence")
+            .fenced()
+            .cell(1)
+            .thread(1, setOften(10, "c1"), touchOften(5, "c1"), setOften(10, "c1"))
+            .thread(
+                2, open("w2", one("c1")), pause(), giveUp(1), pause(7 * SECOND), set("c1", 99)));
   }
 
   private static Query program(Step... steps) {

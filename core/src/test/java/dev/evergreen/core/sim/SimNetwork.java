@@ -188,6 +188,7 @@ final class SimNetwork {
   }
 
   private Copy copyByWeather() {
+    scheduler.touchShared();
     return new Copy(travelNanos(), random.nextDouble() >= weather.reordering());
   }
 

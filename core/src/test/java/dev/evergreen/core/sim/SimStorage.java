@@ -14,6 +14,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +22,15 @@ import org.jspecify.annotations.Nullable;
  * was sent takes effect also if its sender is dead or paused by then, but not if it was given up.
  */
 final class SimStorage implements Storage {
+
+  /** What becomes of a save. */
+  enum Fate {
+    DONE,
+    /** It fails, and nothing is changed. */
+    FAILS,
+    /** It takes effect, but who asked for it is told that it failed. */
+    DONE_BUT_FAILS
+  }
 
   private final Scheduler scheduler;
   private final SplittableRandom random;
@@ -30,6 +40,7 @@ final class SimStorage implements Storage {
   private final Set<NodeId> alive = new TreeSet<>();
   private final Map<GrainId, Long> unreadable = new HashMap<>();
   private double failures;
+  private Supplier<Fate> fates = this::byFailures;
 
   /**
    * @param maxNanos the most virtual time that an operation takes
@@ -43,6 +54,17 @@ final class SimStorage implements Storage {
   /** Sets the part of the operations that fail. */
   void failures(double part) {
     failures = part;
+  }
+
+  /** What becomes of each save from now on, instead of what the part says that fails. */
+  void fates(Supplier<Fate> now) {
+    fates = now;
+  }
+
+  private Fate byFailures() {
+    boolean fails = random.nextDouble() < failures;
+    boolean before = fails && random.nextBoolean();
+    return !fails ? Fate.DONE : before ? Fate.FAILS : Fate.DONE_BUT_FAILS;
   }
 
   /** A grain's state cannot be loaded: that fails after so long. */
@@ -61,6 +83,7 @@ final class SimStorage implements Storage {
 
   @Override
   public Optional<Stored> load(GrainId grain) {
+    scheduler.touchShared();
     scheduler.sleep(unreadable.getOrDefault(grain, 0L));
     boolean fails = unreadable.containsKey(grain) || random.nextDouble() < failures;
     delay();
@@ -80,22 +103,23 @@ final class SimStorage implements Storage {
   }
 
   private long save(GrainId grain, long expected, byte[] state, @Nullable NodeId by) {
-    boolean fails = random.nextDouble() < failures;
-    boolean before = fails && random.nextBoolean();
-    var save = new Save(grain, expected, state.clone(), by, before);
+    scheduler.touchShared();
+    var fate = fates.get();
+    var save = new Save(grain, expected, state.clone(), by, fate == Fate.FAILS);
     scheduler.after(random.nextLong(maxNanos + 1), scheduler.world(), save::takeEffect);
     delay();
     // Its time has come, but perhaps not yet its turn.
     save.takeEffect();
     delay();
-    if (fails) {
-      trace("save " + grain + " fails " + (before ? "without" : "after its") + " effect");
+    if (fate != Fate.DONE) {
+      trace("save " + grain + " fails: " + fate);
       throw new StorageException(grain + ": simulated failure of a save");
     }
     return save.revision();
   }
 
   private void delay() {
+    scheduler.touchShared();
     scheduler.sleep(random.nextLong(maxNanos + 1));
   }
 
@@ -188,11 +212,13 @@ final class SimStorage implements Storage {
     @Override
     public Set<NodeId> alive() {
       delay();
+      scheduler.touchShared();
       return new TreeSet<>(alive);
     }
 
     @Override
     public boolean isAlive(NodeId node) {
+      scheduler.touchShared();
       boolean fails = random.nextDouble() < failures;
       delay();
       boolean is = mayAct(node);

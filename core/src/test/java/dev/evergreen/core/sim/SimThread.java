@@ -31,6 +31,9 @@ final class SimThread {
   /** When it became runnable, in the order in which threads did. */
   long ready;
 
+  /** What it is called in the {@link History}. */
+  long identity;
+
   Scheduler.@Nullable Event wakeUp;
 
   private int unwound;

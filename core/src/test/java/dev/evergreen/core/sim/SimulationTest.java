@@ -9,9 +9,12 @@ import org.junit.jupiter.api.Test;
 /** The properties of the design under random seeds. */
 final class SimulationTest {
 
+  /** How many a test run tries. */
+  static final long SEEDS = 600;
+
   @Test
   void whatMustHoldHoldsForEverySeed() throws InterruptedException {
-    Simulation.APPLICATION.check(600);
+    Simulation.APPLICATION.check(SEEDS);
   }
 
   @Test

@@ -12,7 +12,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.IntConsumer;
 import java.util.function.IntUnaryOperator;
+import java.util.function.LongPredicate;
 
 /** Performs a {@link Scope} by a {@link Schedule}, then checks what must hold. */
 final class Stage {
@@ -34,6 +36,7 @@ final class Stage {
   private final World world;
   private final Checks checks;
   private final Map<String, Watch> watches = new HashMap<>();
+  private List<SimNode> nodes = List.of();
 
   /** Whether something was given up whose outcome is unknown: it may happen at any time. */
   private boolean someMayFollow;
@@ -49,9 +52,15 @@ final class Stage {
         new Checks(world, new Checks.Patience(5 * SECOND, SECOND, 0, 5 * SECOND, 20 * SECOND));
   }
 
+  /** A scope for the explorer. */
+  static Explorer.Program program(Scope scope) {
+    return (deviations, isNew) -> perform(scope, deviations, new Trace(false), isNew);
+  }
+
   /** Performs a scope; blocks until its end. */
-  static Explorer.Attempt perform(Scope scope, List<Deviation> deviations, Trace trace) {
-    var schedule = new Schedule(deviations, scope.loses);
+  static Explorer.Attempt perform(
+      Scope scope, List<Deviation> deviations, Trace trace, LongPredicate isNew) {
+    var schedule = new Schedule(deviations, scope.loses, isNew);
     try {
       var stage = new Stage(scope, schedule, trace);
       stage.world.scheduler.run(stage::main);
@@ -67,12 +76,17 @@ final class Stage {
 
   private void main() {
     world.network.post(schedule::post);
+    if (scope.savesFail) {
+      world.storage.fates(schedule::save);
+    }
     world.cluster.startAll(scope.nodes, owners());
+    nodes = world.cluster.serving();
     for (var script : scope.scripts) {
-      var node = world.cluster.serving().get(script.node() - 1);
+      var node = node(script.node());
       world.population.add(node, "script", false, () -> play(script, node));
     }
     world.await("the scripts' end", world.population::idle);
+    world.await("the cluster settles", world.cluster::settled);
     world.scheduler.sleep(SECOND);
     schedule.end();
     checkTimes();
@@ -82,9 +96,12 @@ final class Stage {
     checks.checkTouches();
     checks.closeAll();
     checks.checkNothingLeft();
-    if (scope.stalls > 0) {
-      checks.checkStates();
-    }
+    checks.checkStates();
+  }
+
+  /** One of the first nodes, from 1 on. */
+  private SimNode node(int number) {
+    return nodes.get(number - 1);
   }
 
   /** Computations without a time limit of their own show no time-out, if nothing is delayed. */
@@ -116,6 +133,7 @@ final class Stage {
 
   private void play(Scope.Script script, SimNode node) {
     for (var op : script.ops()) {
+      world.scheduler.touchShared();
       app().trace(node.toString(), "script: " + op);
       try {
         op.body().run(this, node);
@@ -123,6 +141,7 @@ final class Stage {
         throw e;
       } catch (RuntimeException e) {
         app().trace(node.toString(), op + " fails: " + Seen.failure(e));
+        world.scheduler.touchShared();
         someMayFollow = true;
         if (e instanceof GrainTimeoutException && !schedule.delays()) {
           app().violation("3: nothing is delayed, but " + op + " ends with " + e);
@@ -172,6 +191,7 @@ final class Stage {
 
   void open(SimNode node, String name, Query query) {
     var watch = world.population.open(node, query, name);
+    world.scheduler.touchShared();
     watches.put(name, watch);
     watch.follow();
   }
@@ -199,6 +219,7 @@ final class Stage {
     if (failed.get() != null) {
       throw failed.get();
     }
+    world.scheduler.touchShared();
     if (someMayFollow) {
       return;
     }
@@ -232,33 +253,45 @@ final class Stage {
 
   void giveUp(int node) {
     schedule.delay();
-    world.cluster.pause(world.cluster.serving().get(node - 1), 4 * SECOND, true);
+    world.cluster.pause(node(node), 4 * SECOND, true);
+  }
+
+  void die(int node) {
+    schedule.delay();
+    world.cluster.kill(node(node));
+  }
+
+  void touchOften(SimNode node, int count, String cell) {
+    var client = new Client(app(), node);
+    doOften(node, count, i -> client.touch(cell));
+  }
+
+  void setOften(SimNode node, int count, String cell) {
+    var client = new Client(app(), node);
+    doOften(node, count, i -> client.set(cell, i));
   }
 
   /** Every now and then; it fails where the node does not belong to the others any more. */
-  void touchOften(SimNode node, int count, String cell) {
-    var client = new Client(app(), node);
-    for (int i = 0; i < count; i++) {
+  private void doOften(SimNode node, int count, IntConsumer call) {
+    for (int i = 1; i <= count; i++) {
       try {
-        client.touch(cell);
+        call.accept(i);
       } catch (SimulationFailure e) {
         throw e;
       } catch (RuntimeException e) {
-        app().trace(node.toString(), "touch of " + cell + " fails: " + Seen.failure(e));
+        app().trace(node.toString(), "what is done often fails: " + Seen.failure(e));
       }
-      world.scheduler.sleep(MOMENT / 10);
+      world.scheduler.sleep(MOMENT * 4 / 10);
     }
   }
 
   void handOff(int from, int to) {
-    var nodes = world.cluster.serving();
     var all = new BitSet();
     all.set(0, PARTITIONS);
-    world.cluster.move(nodes.get(from - 1), all, nodes.get(to - 1));
+    world.cluster.move(node(from), all, node(to));
   }
 
   void breakLink(int a, int b) {
-    var nodes = world.cluster.serving();
-    world.network.breakConnection(nodes.get(a - 1).id(), nodes.get(b - 1).id());
+    world.network.breakConnection(node(a).id(), node(b).id());
   }
 }

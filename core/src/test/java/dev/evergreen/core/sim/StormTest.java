@@ -13,9 +13,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Circles of reads under random seeds. */
 final class StormTest {
 
+  /** How many a test run tries. */
+  static final long SEEDS = 100;
+
   @Test
   void everyMemberShowsWhatTheGraphSaysWhenItIsQuiet() throws InterruptedException {
-    Simulation.STORM.check(100);
+    Simulation.STORM.check(SEEDS);
   }
 
   /** Faults of the engine, each of which one of the first thousands of seeds had shown. */

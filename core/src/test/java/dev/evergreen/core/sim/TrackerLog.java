@@ -31,6 +31,12 @@ final class TrackerLog {
     return count;
   }
 
+  /** Whether it is another result than the last one. */
+  boolean isOther(Seen next) {
+    var before = last;
+    return before == null || !(before.equals(next) || isSameByComparer(before, next));
+  }
+
   void deliver(Seen next) {
     app.trace(watch.node().toString(), name + " delivers " + next);
     var before = last;
@@ -48,13 +54,17 @@ final class TrackerLog {
     if (before.equals(next) && !runtimeFailed) {
       app.violation("1: " + name + " delivered the same result twice in a row: " + next);
     }
-    if (watch.query() instanceof Query.ParityOf
-        && !before.failed()
-        && !next.failed()
-        && ((Long.parseLong(before.text()) ^ Long.parseLong(next.text())) & 1) == 0) {
+    if (isSameByComparer(before, next)) {
       app.violation(
           "1: " + name + " delivered " + next + " after " + before + ", the same by its comparer");
     }
+  }
+
+  private boolean isSameByComparer(Seen before, Seen next) {
+    return watch.query() instanceof Query.ParityOf
+        && !before.failed()
+        && !next.failed()
+        && ((Long.parseLong(before.text()) ^ Long.parseLong(next.text())) & 1) == 0;
   }
 
   private void checkOrder(Seen before, Seen next) {

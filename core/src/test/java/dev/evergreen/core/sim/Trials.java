@@ -32,6 +32,11 @@ public interface Trials {
   /** Runs a seed of the storm between two versions. */
   @Nullable String versionStorm(long seed);
 
-  /** Explores the scope of this name. */
-  @Nullable String scope(String name, long schedules) throws InterruptedException;
+  /**
+   * Explores the scope of this name, as every test run does.
+   *
+   * @param by a part of what must be violated: schedules that fail otherwise count as if they did
+   *     not
+   */
+  @Nullable String scope(String name, String by) throws InterruptedException;
 }

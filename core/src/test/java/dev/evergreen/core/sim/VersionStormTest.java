@@ -7,9 +7,12 @@ import org.junit.jupiter.api.Test;
 /** Circles of reads across two versions of a program, under random seeds. */
 final class VersionStormTest {
 
+  /** How many a test run tries. */
+  static final long SEEDS = 100;
+
   @Test
   void everyReaderShowsWhatIsSoWhenItIsQuiet() throws InterruptedException {
-    Simulation.VERSION_STORM.check(100);
+    Simulation.VERSION_STORM.check(SEEDS);
   }
 
   /**

@@ -7,6 +7,7 @@ import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.Snapshot;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 final class Watch {
 
   private static final long SECOND = 1_000_000_000;
+
+  /** The way of a tracker that takes snapshots. */
+  private static final int OBSERVES = 4;
 
   private final App app;
   private final SimNode node;
@@ -81,10 +85,10 @@ final class Watch {
   /** Starts another tracker, of any kind and at any pace. */
   void consume() {
     var consumerName = name + "." + (consumers.size() + 1);
-    int way = app.random().nextInt(5);
+    int way = app.random().nextInt(6);
     long pause = app.random().nextInt(3) == 0 ? app.random().nextLong(3 * SECOND) : 0;
     var consumer =
-        way == 4 ? new Subscriber(consumerName, pause) : new Puller(consumerName, way, pause);
+        way == 5 ? new Subscriber(consumerName, pause) : new Puller(consumerName, way, pause);
     consumers.add(consumer);
     consumer.start();
   }
@@ -194,6 +198,7 @@ final class Watch {
   private final class Puller extends Consumer {
     private final int way;
     private final ResultTracker<Long> tracker;
+    private @Nullable Snapshot<Long> observed;
 
     Puller(String name, int way, long pauseNanos) {
       super(name, pauseNanos);
@@ -214,6 +219,7 @@ final class Watch {
             case 0 -> log.deliver(Seen.value(tracker.next()));
             case 1 -> log.deliver(Seen.value(tracker.next(randomSpan())));
             case 2 -> tracker.poll(randomSpan()).ifPresent(result -> log.deliver(Seen.of(result)));
+            case OBSERVES -> tracker.observe(observingSpan()).ifPresent(this::take);
             default -> {
               if (iterator.hasNext()) {
                 log.deliver(Seen.value(iterator.next()));
@@ -241,6 +247,27 @@ final class Watch {
       }
     }
 
+    /** A snapshot: of another result, or with another freshness. */
+    private void take(Snapshot<Long> now) {
+      var before = observed;
+      observed = now;
+      app.trace(node.toString(), consumerName + " observes " + now);
+      var seen = Seen.of(now.result());
+      if (before != null
+          && (now.version() < before.version()
+              || (now.version() == before.version() && !seen.equals(Seen.of(before.result()))))) {
+        app.violation("1: " + consumerName + " observes " + now + " after " + before);
+      }
+      if (before == null || now.freshness() == before.freshness() || log.isOther(seen)) {
+        log.deliver(seen);
+      }
+    }
+
+    /** Often so long that nothing but being woken up shows it what is new. */
+    private Duration observingSpan() {
+      return app.random().nextBoolean() ? Duration.ofHours(9) : randomSpan();
+    }
+
     private Duration randomSpan() {
       return Duration.ofNanos(app.random().nextLong(5 * SECOND));
     }
@@ -251,9 +278,13 @@ final class Watch {
       tracker.close();
     }
 
+    /** Who observes is told. */
     @Override
-    Freshness freshness() {
-      return tracker.freshness();
+    @Nullable Freshness freshness() {
+      if (way != OBSERVES) {
+        return tracker.freshness();
+      }
+      return observed == null ? null : observed.freshness();
     }
   }
 

@@ -24,15 +24,19 @@
  *
  * <p><b>Two ways through the orders of events.</b> Random seeds go far: large worlds, long runs,
  * every kind of trouble. The {@link dev.evergreen.core.sim.Explorer} goes everywhere in small ones:
- * it performs each {@link dev.evergreen.core.sim.Scope} (a few grains, a handful of operations) in
- * every order of steps, with messages late, repeated or lost and threads without a processor, up to
- * a number of deviations from the ordinary {@link dev.evergreen.core.sim.Schedule}. What it finds
- * is a short list of decisions, which a command replays. Equal states are not cut off: what a
- * thread has on its stack is part of a state and cannot be compared. To add a scope, write a few
- * lines in {@link dev.evergreen.core.sim.Scopes}.
+ * it performs each {@link dev.evergreen.core.sim.Scope} (up to three nodes, a few grains, a handful
+ * of operations) in every order of steps, with messages that are late or repeated and threads
+ * without a processor, up to a number of deviations from the ordinary {@link
+ * dev.evergreen.core.sim.Schedule}. In some scopes messages are lost as well, saves fail with and
+ * without effect, a node dies, or it is given up and goes on, with the storage's fence or without.
+ * What is found is a short list of decisions, which a command replays. Equal states are cut off.
+ * What a thread has on its stack is part of a state and cannot be compared, so a state is known by
+ * what has led to it, but for the order of steps that nobody can tell ({@link
+ * dev.evergreen.core.sim.History}). To add a scope, write a few lines in {@link
+ * dev.evergreen.core.sim.Scopes}.
  *
- * <p><b>What is right where reads go in a circle</b> is checked as strictly as elsewhere: some of
- * its members fail, and what the others yield must follow from that ({@link
+ * <p><b>What is right where reads go in a circle</b> is checked as strictly as elsewhere: all its
+ * members fail, and what others yield must follow from that ({@link
  * dev.evergreen.core.sim.Expectation}). Most circles are in the {@link
  * dev.evergreen.core.sim.Storm}: another application in the same world, of nothing but members that
  * read each other, which is quiet several times in a run and judged by the components of its graph
@@ -43,7 +47,8 @@
  * instructions. Data races are for the soak with real threads.
  *
  * <p><b>That it can fail</b> is shown by {@link dev.evergreen.core.sim.Mutant mutants}: the core,
- * changed in one place of its bytes, must not pass.
+ * changed in one place of its bytes, must not pass what the core itself passes in every test run,
+ * and must fail in the way that the change makes it wrong.
  */
 @NullMarked
 package dev.evergreen.core.sim;
