@@ -78,7 +78,6 @@ final class OwnPostgres implements AutoCloseable {
         nanos.put(child.pid(), processorNanos(child.pid()));
       } catch (NoSuchFileException e) {
         // It has ended meanwhile: helpers come and go.
-        continue;
       }
     }
     return nanos;

@@ -169,8 +169,8 @@ class AdminCommandsTest {
         }
         client.exchange("");
         items = stats(client, " items");
-      } while (items.get("items:1:age_warm").equals("0")
-          || items.get("items:1:evicted_nonzero").equals("0"));
+      } while ("0".equals(items.get("items:1:age_warm"))
+          || "0".equals(items.get("items:1:evicted_nonzero")));
       assertEquals(
           Integer.parseInt(items.get("items:1:number")),
           Integer.parseInt(items.get("items:1:number_hot"))

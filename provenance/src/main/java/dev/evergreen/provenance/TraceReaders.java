@@ -75,7 +75,6 @@ final class TraceReaders implements AutoCloseable {
         return answer.get(1, TimeUnit.SECONDS);
       } catch (TimeoutException e) {
         // It takes longer.
-        continue;
       }
     }
   }

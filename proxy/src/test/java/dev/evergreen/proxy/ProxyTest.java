@@ -1299,11 +1299,7 @@ class ProxyTest {
             (_, wire) ->
                 wire.send(
                     ScriptedOrigin.response(
-                            200,
-                            "page",
-                            "ETag: \"1\"",
-                            "Cache-Control: max-age=60",
-                            "Vary: Cookie")
+                            200, "page", "ETag: \"1\"", "Cache-Control: max-age=60", "Vary: Cookie")
                         .replace("page", "")))
         .then(200, "other page", "Cache-Control: max-age=60", "Vary: Cookie");
     get("/a");

@@ -6,7 +6,10 @@ import java.util.function.Function;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** Options that are times, sizes and numbers of statuses, the former in the form that they have in all {@link Settings}. */
+/**
+ * Options that are times, sizes and numbers of statuses, the former in the form that they have in
+ * all {@link Settings}.
+ */
 final class Quantities {
 
   private Quantities() {}

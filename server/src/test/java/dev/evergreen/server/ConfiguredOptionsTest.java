@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -97,20 +98,25 @@ final class ConfiguredOptionsTest {
     assertTrue(said.contains("none.conf cannot be read"), said);
   }
 
+  private static CommandLine command(String... names) {
+    var command = Main.commandLine();
+    for (var name : names) {
+      command = Objects.requireNonNull(command.getSubcommands().get(name));
+    }
+    return command;
+  }
+
   @Test
   void thePageOfATraceIsConfiguredToo() {
-    var page = Main.commandLine().getSubcommands().get("trace").getSubcommands().get("page");
-    var configuration = page.getCommandSpec().findOption("--config");
-    assertNotEquals(null, configuration);
+    var page = command("trace", "page").getCommandSpec();
+    assertNotEquals(null, page.findOption("--config"));
   }
 
   @ParameterizedTest
-  @CsvSource({"memcached, memcached.md", "proxy, proxy.md", "redis, redis-shim.md"})
+  @CsvSource({"memcached, memcached.md", "proxy, proxy.md", "shim redis, redis-shim.md"})
   void eachOptionIsOnItsPage(String name, String page) throws IOException {
-    var commands = Main.commandLine().getSubcommands();
-    var command = name.equals("redis") ? commands.get("shim").getSubcommands() : commands;
     var text = SettingsPage.text(page);
-    for (var option : command.get(name).getCommandSpec().options()) {
+    for (var option : command(name.split(" ", -1)).getCommandSpec().options()) {
       if (!option.hidden() && !option.usageHelp() && !option.versionHelp()) {
         // The proxy's page has the words without hyphens.
         assertTrue(
@@ -125,8 +131,7 @@ final class ConfiguredOptionsTest {
   @Test
   void thePageOfTheProxyHasTheDefaults() throws IOException {
     var text = SettingsPage.text("proxy.md");
-    var proxy = Main.commandLine().getSubcommands().get("proxy");
-    for (var option : proxy.getCommandSpec().options()) {
+    for (var option : command("proxy").getCommandSpec().options()) {
       var value = option.defaultValue();
       if (value != null && !value.equals("false")) {
         var word = option.longestName().substring(2);

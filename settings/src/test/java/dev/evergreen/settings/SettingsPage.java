@@ -3,8 +3,8 @@ package dev.evergreen.settings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.NavigableMap;
 import java.util.Optional;
-import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -21,7 +21,7 @@ public final class SettingsPage {
    * The tables of a section of {@code docs/settings.md}: each key, and its default if that is
    * written as a value.
    */
-  public static SortedMap<String, Optional<String>> section(String heading) throws IOException {
+  public static NavigableMap<String, Optional<String>> section(String heading) throws IOException {
     var rows = new TreeMap<String, Optional<String>>();
     boolean inside = false;
     for (var line : Files.readAllLines(DOCUMENTS.resolve("settings.md"))) {
@@ -44,7 +44,7 @@ public final class SettingsPage {
   }
 
   /** The defaults of sections as a file of settings says them. */
-  public static String defaults(SortedMap<String, Optional<String>> section) {
+  public static String defaults(NavigableMap<String, Optional<String>> section) {
     return section.entrySet().stream()
         .filter(row -> row.getValue().isPresent())
         .map(row -> row.getKey() + " = " + row.getValue().get() + "\n")

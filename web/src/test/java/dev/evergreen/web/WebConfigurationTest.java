@@ -115,7 +115,11 @@ final class WebConfigurationTest {
   void thePageOfSettingsHasEachKeyWithItsDefault() throws Exception {
     var limits = SettingsPage.section("Limits of a web server");
     assertEquals(Settings.keysOf(WebSettings.class, ""), limits.keySet());
-    var inWords = limits.keySet().stream().filter(key -> limits.get(key).isEmpty()).toList();
+    var inWords =
+        limits.entrySet().stream()
+            .filter(row -> row.getValue().isEmpty())
+            .map(Map.Entry::getKey)
+            .toList();
     // What depends on the heap.
     assertEquals(List.of("max-answer-bytes", "max-held-bytes"), inWords);
     var file = Files.writeString(folder.resolve("page"), SettingsPage.defaults(limits));

@@ -48,6 +48,7 @@ public final class TestGrains {
     thread.join();
   }
 
+  @SuppressWarnings("InfiniteRecursion") // until the stack ends
   private static void descend(Runnable something) {
     try {
       descend(something);

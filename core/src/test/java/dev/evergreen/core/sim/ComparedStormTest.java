@@ -7,9 +7,12 @@ import org.junit.jupiter.api.Test;
 /** Circles of reads whose results are compared by what takes its time, under random seeds. */
 final class ComparedStormTest {
 
+  /** How many a test run tries. */
+  static final long SEEDS = 100;
+
   @Test
   void everyMemberShowsWhatTheGraphSaysHoweverLongComparersTake() throws InterruptedException {
-    Simulation.COMPARED_STORM.check(100);
+    Simulation.COMPARED_STORM.check(SEEDS);
   }
 
   @Test

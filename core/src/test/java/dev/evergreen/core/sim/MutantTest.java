@@ -82,7 +82,8 @@ final class MutantTest {
             new Caught(BRANCHES_TOGETHER, "violated 3"),
             // One that waits for another one is forgotten.
             new Caught(
-                new Mutant.LeavesOut("engine.Activation", "finished", "letComeBack"), "GrainTimeoutException: Ring/"),
+                new Mutant.LeavesOut("engine.Activation", "finished", "letComeBack"),
+                "GrainTimeoutException: Ring/"),
             // An older node saves over what a newer one has written.
             new Caught(OLDER_SAVES_OVER, "violated 3"))
         .filter(caught -> chosen(caught.mutant()));
@@ -126,11 +127,14 @@ final class MutantTest {
   }
 
   /** What only comparers tell that take longer than something else. */
-  static Stream<Mutant> mutantsOfComparers() {
-    return Stream.<Mutant>of(
+  static Stream<Caught> mutantsOfComparers() {
+    return Stream.<Caught>of(
             // A new activation was never believed while its result took longer than a renewal.
-            new Mutant.Says("engine.Cache", "!wasLeft || update.generation() <= answered", "true"))
-        .filter(MutantTest::chosen);
+            new Caught(
+                new Mutant.Says(
+                    "engine.Cache", "!wasLeft || update.generation() <= answered", "true"),
+                "IN_DOUBT"))
+        .filter(caught -> chosen(caught.mutant()));
   }
 
   private static final Mutant OUTER_TAKES_BACK =
@@ -411,11 +415,8 @@ final class MutantTest {
 
   @ParameterizedTest(allowZeroInvocations = true)
   @MethodSource("mutantsOfComparers")
-  void aCacheThatComparersHoldUpIsCaughtInAStorm(Mutant mutant) throws InterruptedException {
-    var run = MutantLoader.load(mutant);
-    assertFalse(
-        Seeds.<String>failures(1, STORMS, 1, run::comparedStorm).isEmpty(),
-        () -> mutant + ", and " + STORMS + " storms with comparers do not notice");
+  void aCacheThatComparersHoldUpIsCaughtInAStorm(Caught caught) throws InterruptedException {
+    check(caught, ComparedStormTest.SEEDS, MutantLoader.load(caught.mutant())::comparedStorm);
   }
 
   @Test

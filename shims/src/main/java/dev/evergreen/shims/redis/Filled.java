@@ -131,6 +131,6 @@ record Filled(long row, List<Cell> keys) {
   private boolean mayServe(List<Cell> holding, Cell told) {
     return keys.isEmpty()
         || (keys.containsAll(holding)
-            && told.equals(keys.stream().filter(holding::contains).findFirst().orElse(null)));
+            && keys.stream().filter(holding::contains).findFirst().equals(Optional.of(told)));
   }
 }

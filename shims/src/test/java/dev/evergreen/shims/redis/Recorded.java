@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A directory in which a test records, and what it can be asked. */
 record Recorded(Path directory) {
@@ -39,17 +40,13 @@ record Recorded(Path directory) {
   }
 
   static Answer ask(StoredTrace trace, String database, String question) {
-    var asked =
-        new Operation(
-            Long.MAX_VALUE,
-            trace.epoch(Long.MAX_VALUE),
-            0,
-            0,
-            database,
-            Instant.now(),
-            null,
-            Oracle.words(question),
-            null);
+    return ask(trace, database, question, null);
+  }
+
+  /** Why Redis would have answered so at some time; now if that is null. */
+  static Answer ask(StoredTrace trace, String database, String question, @Nullable Instant at) {
+    long now = Long.MAX_VALUE;
+    var asked = trace.question(now, trace.epoch(now), database, Oracle.words(question), at);
     return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
   }
 

@@ -22,6 +22,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -651,13 +652,9 @@ class RecordedTest {
             client.ask("SET", "k", "v", "PXAT", Long.toString(deadline.toEpochMilli()));
           }
         });
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      long epoch = trace.epoch(Long.MAX_VALUE);
+    try (var trace = there().trace()) {
       for (int seconds : List.of(-100, 100)) {
-        var asked =
-            trace.question(
-                Long.MAX_VALUE, epoch, "0", Oracle.words("GET k"), deadline.plusSeconds(seconds));
-        var answer = new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
+        var answer = Recorded.ask(trace, "0", "GET k", deadline.plusSeconds(seconds));
         assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
         assertEquals(
             seconds < 0 ? "v" : null,

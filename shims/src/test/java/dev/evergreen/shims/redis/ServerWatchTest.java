@@ -9,12 +9,10 @@ import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Recording;
 import dev.evergreen.provenance.SpoolSettings;
-import dev.evergreen.provenance.Why;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -152,9 +150,7 @@ class ServerWatchTest {
 
   private Answer ask(String question, @Nullable Instant at) {
     try (var trace = new Recorded(directory).trace()) {
-      long epoch = trace.epoch(Long.MAX_VALUE);
-      var asked = trace.question(Long.MAX_VALUE, epoch, "0", Oracle.words(question), at);
-      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
+      return Recorded.ask(trace, "0", question, at);
     }
   }
 
