@@ -637,7 +637,7 @@ public final class ClusterNode implements Node {
       if (member.isExiting()) {
         // It has handed its grains over: no call shall meet its end.
         partitions.forget(member.id());
-        tenure.left(member.id());
+        tenure.leaves(member.id());
       } else if (member.linkPort() != 0) {
         // Looked up by the link: whoever follows the members must not wait for names.
         links.admit(

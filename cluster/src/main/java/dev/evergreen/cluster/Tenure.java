@@ -81,6 +81,10 @@ final class Tenure {
   @GuardedBy("lock")
   private final Set<NodeId> gone = new HashSet<>();
 
+  /** Have left, and had seen those who are {@link #gone}: as good as an answer. */
+  @GuardedBy("lock")
+  private final Set<NodeId> leftAgreeing = new HashSet<>();
+
   /** The first token after the last of them. */
   @GuardedBy("lock")
   private long seenFrom;
@@ -150,7 +154,23 @@ final class Tenure {
     signal();
   }
 
-  /** Another node has left in good order, or is dead beyond doubt: nobody needs to ask it. */
+  /**
+   * Another node leaves in good order. It has seen who is gone by then, as a leader removes nobody
+   * before all have; so it has agreed to that.
+   */
+  void leaves(NodeId other) {
+    lock.lock();
+    try {
+      if (agreed.contains(other) && !gone.isEmpty() && givenUp.isEmpty()) {
+        leftAgreeing.add(other);
+      }
+    } finally {
+      lock.unlock();
+    }
+    left(other);
+  }
+
+  /** Another node has left before, or is dead beyond doubt: nobody needs to ask it. */
   void left(NodeId other) {
     lock.lock();
     try {
@@ -194,6 +214,7 @@ final class Tenure {
       agreed.removeAll(gone);
       quorum = List.copyOf(agreed);
       gone.clear();
+      leftAgreeing.clear();
       changed.signalAll();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -205,8 +226,12 @@ final class Tenure {
   @GuardedBy("lock")
   private boolean isAgreedSince(long token) {
     long since = token - seenFrom > 0 ? token : seenFrom;
+    var all = new TreeSet<>(Member.NODES_BY_ADDRESS);
+    all.addAll(agreed);
+    all.addAll(leftAgreeing);
     return givenUp.isEmpty()
-        && (!agreed.contains(self) || isMajority(node -> hasVotedSince(node, since), agreed));
+        && (!agreed.contains(self)
+            || isMajority(node -> leftAgreeing.contains(node) || hasVotedSince(node, since), all));
   }
 
   /**
@@ -264,6 +289,7 @@ final class Tenure {
     lock.lock();
     try {
       gone.add(other);
+      leftAgreeing.clear(); // of this one they know nothing
       seenFrom = lastToken + 1;
       var margin = givenUp.remove(other);
       long at = System.nanoTime() + (margin == null ? otherwiseNanos : margin);

@@ -203,6 +203,18 @@ class TenureTest {
     assertTrue(confirmed(), "half with the first");
   }
 
+  /** Seen by reading: it waited for ever for one that could not answer any more. */
+  @Test
+  void whoLeavesWhenAnotherIsGoneHasAgreedToThat() throws Exception {
+    tenure = of(B, Duration.ofMinutes(1));
+    tenure.voters(List.of(A, B, C));
+    giveUp(A, B, C);
+    tenure.voters(List.of(B));
+    tenure.leaves(C);
+    agree();
+    assertTrue(confirmed());
+  }
+
   private void assertWaits(Duration most, Duration least) {
     long wait = tenure.nanosUntilTakeover();
     assertTrue(wait > least.toNanos() && wait <= most.toNanos(), () -> wait + " ns");

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
@@ -353,16 +352,12 @@ public final class Fields {
   }
 
   /**
-   * Has HTTP/2 keep the values of a name, of a pseudo-field too, out of the tables of its
-   * compression; see {@link NeverIndexed}.
+   * Has HTTP/2 keep the values of these names in small letters, of pseudo-fields too, out of the
+   * tables of its compression; see {@link NeverIndexed}.
    */
-  void neverIndex(CharSequence name) {
+  void neverIndex(Set<String> names) {
     checkChange();
-    neverIndexAll(Set.of(name.toString().toLowerCase(Locale.ROOT)));
-  }
-
-  private void neverIndexAll(Set<String> names) {
-    if (!neverIndexed.containsAll(names)) {
+    if (!names.isEmpty() && !neverIndexed.containsAll(names)) {
       var all = new HashSet<>(neverIndexed);
       all.addAll(names);
       neverIndexed = all;
@@ -386,7 +381,7 @@ public final class Fields {
     shift(first, by);
     // The shift has counted the bytes as moved; they are as many as were added.
     end = by + other.end;
-    neverIndexAll(other.neverIndexed);
+    neverIndex(other.neverIndexed);
     return this;
   }
 

@@ -14,6 +14,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -326,13 +327,15 @@ final class Http2Heads {
     try {
       var lines = (Lines) decoder.decodeHeaders(stream, Unpooled.wrappedBuffer(bytes, 0, length));
       var neverIndexed = NeverIndexed.in(bytes, length);
+      var names = neverIndexed.isEmpty() ? Set.<String>of() : new HashSet<String>();
       for (int i = 0; i < lines.lines.size(); i++) {
         var line = lines.lines.get(i);
         block.add(line, settings);
-        if (neverIndexed.get(i)) {
-          block.fields.neverIndex(line.name);
+        if (neverIndexed.get(i) && !block.tooLarge) {
+          names.add(line.name.toString());
         }
       }
+      block.fields.neverIndex(names);
       block.joinCookies();
     } catch (HeaderListSizeException e) {
       block.tooLarge = true;

@@ -106,13 +106,13 @@ final class NeverIndexed implements SensitivityDetector {
       if (value < most) {
         return value;
       }
-      for (int shift = 0; shift < Integer.SIZE && !isAtEnd(); shift += 7) {
-        int next = block[at++];
-        value += (long) (next & 0x7f) << shift;
-        if (next >= 0) {
-          break;
-        }
-      }
+      int shift = 0;
+      int next;
+      do {
+        next = isAtEnd() ? 0 : block[at++];
+        value += shift < Integer.SIZE ? (long) (next & 0x7f) << shift : 0;
+        shift += 7;
+      } while (next < 0);
       return value;
     }
   }

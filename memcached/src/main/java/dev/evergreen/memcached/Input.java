@@ -111,21 +111,36 @@ final class Input implements AutoCloseable {
 
   /** Has the bytes lie in a buffer again after a wait, when it may take one. */
   void goOn() throws IOException {
-    awaitTurn();
+    var _ = goOnFrom(at);
+  }
+
+  /**
+   * As {@link #goOn}, but what lies from some place before on is still needed, too.
+   *
+   * @return where that is then
+   */
+  int goOnFrom(int from) throws IOException {
+    int needed = awaitTurn(from);
     takeBack();
+    return needed;
   }
 
   /**
    * Waits while too many others do not take their replies, without a buffer and after all that was
    * answered has left. It is asked before each step for which buffers are taken: when something has
    * come, also amid a request, and when a turn is over, also amid a command.
+   *
+   * @param from from where on what lies there is still needed
+   * @return where that is afterwards
    */
-  private void awaitTurn() throws IOException {
+  private int awaitTurn(int from) throws IOException {
+    int needed = from;
     while (server.isCrowded()) {
-      giveBack();
+      needed = giveBackFrom(needed);
       connection.flush();
       server.awaitEndOfCrowd();
     }
+    return needed;
   }
 
   /**
@@ -196,7 +211,7 @@ final class Input implements AutoCloseable {
     }
     waiting = false;
     lastActive = server.clock.second();
-    awaitTurn();
+    var _ = awaitTurn(at);
   }
 
   /**

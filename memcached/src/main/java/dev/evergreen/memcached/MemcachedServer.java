@@ -30,13 +30,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -117,8 +119,12 @@ public final class MemcachedServer implements AutoCloseable {
       new Semaphore(
           Math.clamp(Runtime.getRuntime().maxMemory() / PART_FOR_INPUT, 0, Integer.MAX_VALUE));
 
-  /** Held by the one that looks whether there still is a crowd, of those that wait for its end. */
-  final ReentrantLock looksAtCrowd = new ReentrantLock(true);
+  /**
+   * What is waited for by those that wait for the end of a crowd and do not look; null if nobody
+   * looks.
+   */
+  private final AtomicReference<@Nullable CompletableFuture<@Nullable Void>> endOfCrowd =
+      new AtomicReference<>();
 
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -388,22 +394,41 @@ public final class MemcachedServer implements AutoCloseable {
   /**
    * Waits until there is no crowd. Nobody tells when that is so: any buffer that is given back may
    * end it, and giving one back must cost next to nothing. So one of those that wait looks now and
-   * then, and the others wait behind it: however many they are, it is one that looks, and they go
-   * on one after the other, each after it has looked itself.
+   * then, and wakes the others when it is over, all at once: one after the other, each would wait
+   * for all that those before it have to do. There may be another crowd by then.
    */
   void awaitEndOfCrowd() throws IOException {
+    var mine = new CompletableFuture<@Nullable Void>();
+    var others = endOfCrowd.compareAndExchange(null, mine);
+    if (others == null) {
+      lookForEndOfCrowd(mine);
+      return;
+    }
     try {
-      looksAtCrowd.lockInterruptibly();
+      others.get();
     } catch (InterruptedException e) {
       throw Session.closing(e);
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("nobody completes it so", e);
     }
+  }
+
+  private void lookForEndOfCrowd(CompletableFuture<@Nullable Void> end) throws IOException {
     try {
       for (int tries = 0; isCrowded(); tries++) {
         pause(tries);
       }
     } finally {
-      looksAtCrowd.unlock();
+      // Also if this one is closed meanwhile: then another one looks.
+      endOfCrowd.set(null);
+      end.complete(null);
     }
+  }
+
+  /** How many wait so beside the one that looks; about. */
+  int waitForEndOfCrowd() {
+    var end = endOfCrowd.get();
+    return end == null ? 0 : end.getNumberOfDependents();
   }
 
   /** Whether there is little memory left for buffers, so that nobody should keep one needlessly. */

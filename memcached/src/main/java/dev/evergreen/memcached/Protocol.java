@@ -185,8 +185,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
       // The requests behind are answered, and maybe some of its own keys were.
       failure = e;
     }
-    in.goOn();
-    neededIsAt(from);
+    neededIsAt(in.goOnFrom(from));
     if (failure != null) {
       throw failure;
     }

@@ -312,7 +312,7 @@ final class StatsReport {
     var upkeep = server.store.upkeep();
     var queues = server.store.queues();
     // They are counted at different moments.
-    long warm = Math.min(queues.provenItems(), store.items());
+    long warm = Math.clamp(queues.provenItems(), 0, store.items());
     if (store.items() > 0) {
       stat("items:1:number", store.items())
           .stat("items:1:number_hot", store.items() - warm)

@@ -84,6 +84,12 @@ final class TextProtocol extends Protocol {
     line.clear();
   }
 
+  /** The line, in which nothing looks like a line of a log. */
+  private String shown() {
+    int begin = line.begin(0);
+    return Output.shown(in.memory, begin, line.end(line.count() - 1) - begin);
+  }
+
   @Override
   int neededFrom() {
     return line.begin(0);
@@ -116,7 +122,7 @@ final class TextProtocol extends Protocol {
     takeLine(newline);
     noreply = false;
     if (server.verbosity > 1 && line.count() > 0) {
-      server.tell("<" + session().number + " " + line);
+      server.tell("<" + session().number + " " + shown());
     }
     if (!session().authenticated) {
       return authenticate();

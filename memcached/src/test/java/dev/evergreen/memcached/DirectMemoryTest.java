@@ -504,7 +504,7 @@ class DirectMemoryTest {
           for (var client : clients) {
             client.send("mg k\r\n");
           }
-          while (server.server().looksAtCrowd.getQueueLength() < CLIENTS - 1) {
+          while (server.server().waitForEndOfCrowd() < CLIENTS - 1) {
             Thread.sleep(1);
           }
           runs = runsDuringLooks(server.server());

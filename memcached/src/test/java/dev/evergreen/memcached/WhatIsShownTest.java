@@ -637,7 +637,7 @@ class WhatIsShownTest {
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       client.exchange(
-          lines("set a 0 0 1", "7", "get a b", "mg a v", "mg b v", "mn", "incr a 1", "ma a v")
+          lines("set a 0 0 1", "7", "get a b", "get \u001bx", "mg a v", "mg b v", "mn", "incr a 1", "ma a v")
               + lines("set c 0 0 1 noreply", "x", "touch c 0", "stats items"));
       try (var binary = server.connect()) {
         binary.send(request(0x01, "\0".repeat(8), "k", "secret", 0, 0));
@@ -659,6 +659,8 @@ class WhatIsShownTest {
             ">2 STORED",
             "<2 get a b",
             ">2 VALUE a 0 1",
+            ">2 END",
+            "<2 get ?x",
             ">2 END",
             "<2 mg a v",
             ">2 VA 1",

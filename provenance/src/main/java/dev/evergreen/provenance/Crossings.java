@@ -17,10 +17,11 @@ final class Crossings {
   /** Whether what was sent in an epoch was over when another one began. */
   private final BiPredicate<Long, Long> isOver;
 
-  /**
-   * The place that was asked about last where nothing was under way; of this moment of the trace.
-   */
-  private OptionalLong quiet = OptionalLong.empty();
+  /** The place that was asked about last; of this moment of the trace. */
+  private OptionalLong asked = OptionalLong.empty();
+
+  /** Whether nothing was under way there. */
+  private boolean quiet;
 
   Crossings(
       ReadSession session,
@@ -37,7 +38,7 @@ final class Crossings {
 
   /** The trace may be another one than it was at the last question. */
   void forget() {
-    quiet = OptionalLong.empty();
+    asked = OptionalLong.empty();
   }
 
   /**
@@ -69,9 +70,15 @@ final class Crossings {
   }
 
   private boolean isQuiet(long row) throws SQLException {
-    if (session.isStill() && quiet.isPresent() && quiet.getAsLong() == row) {
-      return true;
+    if (!session.isStill() || asked.isEmpty() || asked.getAsLong() != row) {
+      quiet = longOnes.underWay(row - TraceDatabase.LONG, row).isEmpty() && noneCrosses(row);
+      asked = OptionalLong.of(row);
     }
+    return quiet;
+  }
+
+  /** Of those that were not under way for long. */
+  private boolean noneCrosses(long row) throws SQLException {
     var select =
         session.statement(
             "select 1 from op where seq >= ? and seq <= ? and %s > ? and outcome <> %d limit 1"
@@ -79,12 +86,8 @@ final class Crossings {
     select.setLong(1, row - TraceDatabase.LONG);
     select.setLong(2, row);
     select.setLong(3, row);
-    boolean none;
     try (var found = select.executeQuery()) {
-      none = !found.next();
+      return !found.next();
     }
-    none = none && longOnes.underWay(row - TraceDatabase.LONG, row).isEmpty();
-    quiet = none ? OptionalLong.of(row) : OptionalLong.empty();
-    return none;
   }
 }

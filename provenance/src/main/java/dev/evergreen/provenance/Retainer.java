@@ -360,16 +360,33 @@ final class Retainer {
         end);
   }
 
+  /**
+   * Whether nothing was sent from a row on while the operation was under way. If its end was never
+   * heard of, that counts as so after a while: who is silent would else fill the trace.
+   */
+  private static boolean isOver(Shown shown, long row) {
+    return switch (shown.outcome()) {
+      case OPEN -> false;
+      case NOT_SENT -> true;
+      case REPLIED, NONE_EXPECTED, UNKNOWN ->
+          shown.end() == Long.MAX_VALUE
+              ? shown.operation().row() < row - TraceDatabase.LONG
+              : shown.end() <= row;
+    };
+  }
+
   /** Removes the oldest operations, whatever answers need. */
   private boolean removeOldest(long excess) throws SQLException {
-    long horizon = end(0, Long.MAX_VALUE, Long.MAX_VALUE, excess);
+    // From the last one on: what stayed before that would else be all that is looked at.
+    long from = number("select horizon from trace");
+    long horizon = end(from, Long.MAX_VALUE, Long.MAX_VALUE, excess);
     if (horizon == 0 || inVain > MOST) {
       return false;
     }
     long before = size.bytes();
     long removed = 0;
     for (var page = page(0, horizon); !page.isEmpty(); ) {
-      var gone = page.stream().filter(shown -> shown.outcome() != Outcome.OPEN).toList();
+      var gone = page.stream().filter(shown -> isOver(shown, horizon)).toList();
       remove(gone);
       removed += gone.size();
       page = page(0, page.getLast().operation().row());

@@ -17,6 +17,11 @@ public record Skew(long least, long most) {
   private static final Pattern LINE =
       Pattern.compile("(?m)^" + StoreKind.CLOCK + "(-?[0-9]{1,18}) (-?[0-9]{1,18})$");
 
+  /** How many milliseconds lie between what it is at least and at most. */
+  public long width() {
+    return most - least;
+  }
+
   /** What an epoch's facts say of it. */
   public static Skew of(String facts) {
     var line = LINE.matcher(facts);

@@ -154,7 +154,7 @@ public final class Spool implements AutoCloseable {
     this.lockFile = lockFile;
     var now = Instant.now();
     clockOffset = now.getEpochSecond() * 1_000_000_000L + now.getNano() - System.nanoTime();
-    new SpoolClock(clockOffset, Reservation.thisBoot()).write(files.directory());
+    tellClock();
     run = random.nextLong();
     current = files.takeFirst();
     current.begin(files.firstNumber(), random.nextLong(), run);
@@ -164,6 +164,16 @@ public final class Spool implements AutoCloseable {
       sync.start();
     }
     append(FrameKind.START, (byte) 0, 0, 0, 0, NOTHING, 0, 0);
+  }
+
+  /** Where there is no room for that, the clock before is not taken for this one. */
+  private void tellClock() throws IOException {
+    try {
+      new SpoolClock(clockOffset, Reservation.thisBoot()).write(files.directory());
+    } catch (IOException e) {
+      SpoolClock.forget(files.directory());
+      LOG.log(System.Logger.Level.WARNING, "The recorder's clock cannot be written", e);
+    }
   }
 
   /**

@@ -16,11 +16,16 @@ import java.util.regex.Pattern;
  */
 record SpoolClock(long offset, String boot) {
   private static final String NAME = "clock";
-  private static final Pattern FORM = Pattern.compile("(-?[0-9]{1,19}) (.*)");
+  private static final Pattern FORM = Pattern.compile("(-?[0-9]{1,18}) (.*)");
 
   void write(Path directory) throws IOException {
     var text = offset + " " + boot;
     SpoolFiles.write(directory, NAME, text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** From now on nobody can tell. */
+  static void forget(Path directory) throws IOException {
+    Files.deleteIfExists(directory.resolve(NAME));
   }
 
   /** What the clock says of the recorder that was the last; empty if nobody can tell. */
@@ -29,7 +34,7 @@ record SpoolClock(long offset, String boot) {
     if (!Files.exists(file)) {
       return Optional.empty();
     }
-    var words = FORM.matcher(Files.readString(file));
+    var words = FORM.matcher(new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1));
     if (!words.matches() || !isOfThisBoot(words.group(2))) {
       return Optional.empty();
     }

@@ -687,8 +687,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
   public boolean isCrossed(Break place, Cell cell) {
     return session.read(
         () ->
-            crossings.any(place.row(), epoch(place.row() + 1), cell)
-                && hasSeveralLanes(Long.MAX_VALUE));
+            hasSeveralLanes(Long.MAX_VALUE)
+                && crossings.any(place.row(), epoch(place.row() + 1), cell));
   }
 
   @Override

@@ -206,10 +206,11 @@ final class Walk implements Iterator<Operation> {
       return;
     }
     if (newest.atEnd && newest.end != null) {
-      if (reached == null) {
-        reached = newest.end;
-      }
-      crossed = crossed || isCrossed(newest.demand, newest.end);
+      var first = reached == null ? newest.end : reached;
+      reached = first;
+      // Of what did not pass the recorder nothing is certain in any case.
+      boolean matters = all || first.kind() != Trace.Break.Kind.OUTSIDE;
+      crossed = crossed || (matters && isCrossed(newest.demand, newest.end));
       return;
     }
     if (!newest.rest.hasNext() || newest.rest.row() < newest.row) {

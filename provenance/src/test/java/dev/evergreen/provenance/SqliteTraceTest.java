@@ -90,6 +90,34 @@ class SqliteTraceTest extends TraceStoreConformance {
     }
   }
 
+  /** Else nobody would see that it may have come after what is kept. */
+  @Test
+  void keepsWhatWasUnderWayWhenTheOldestThatIsKeptWasSent() throws Exception {
+    var value = "y".repeat(300);
+    long late;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var spool = line.spool();
+      line.exchange("set b 1", "ok");
+      var other =
+          new Line(spool, line.epoch(), line.connection(), spool.lane(line.epoch(), "other"));
+      late = other.send("set a 2");
+      for (int i = 0; i < 4_000; i++) {
+        line.exchange("set key" + i + " " + value, "ok");
+      }
+      line.exchange("set a 1", "ok");
+      spool.reply(late, Frames.bytes("ok"));
+    }
+    keepSmall();
+    assertTrue(count("select horizon from trace") > late);
+    assertEquals(1, count("select count(*) from op where seq = " + late));
+    try (var trace = trace()) {
+      var why = new Why(StoreKind.named("tiny").orElseThrow().specification(), trace);
+      var asked = question(trace, Long.MAX_VALUE, "get", "a");
+      assertEquals(Answer.Certainty.ONE_OF, why.ask(asked, Why.Wish.ONE).certainty());
+    }
+  }
+
   private void keepSmall() throws Exception {
     try (var session = session()) {
       while (session.fold(SMALL)) {

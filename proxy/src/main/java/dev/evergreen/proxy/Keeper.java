@@ -294,6 +294,9 @@ final class Keeper {
     long length = other.lease().length();
     var fields = refreshed.head().fields();
     var variant = Variants.write(Vary.of(fields).orElseThrow(), request.fields());
+    if (variant.length > Entry.MAX_VARIANT) {
+      return; // Each who asks has it validated.
+    }
     var entry =
         new Entry(Proxy.segment(key), variant, refreshed.bytes(), tags(fields), stamp, length);
     try (var appender = proxy.storage().append(entry)) {

@@ -39,13 +39,19 @@ final class SteadyClock implements LongSupplier {
 
   @Override
   public long getAsLong() {
-    long counted = (nanos.getAsLong() - began) / 1_000_000;
-    long now = base + counted;
-    return now < nextLook ? now : look(counted);
+    long now = base + counted();
+    return now < nextLook ? now : look();
   }
 
-  private synchronized long look(long counted) {
-    base = Math.max(base, machine.getAsLong() - counted);
+  private long counted() {
+    return (nanos.getAsLong() - began) / 1_000_000;
+  }
+
+  /** What passes between the two clocks is not taken for time by which the machine's is ahead. */
+  private synchronized long look() {
+    long told = machine.getAsLong();
+    long counted = counted();
+    base = Math.max(base, told - counted);
     nextLook = base + counted + EVERY;
     return base + counted;
   }

@@ -64,7 +64,8 @@ final class Validation {
       others.forEach(Found::close);
     }
     Conditions.validate(asked, named, own);
-    return named.stream().anyMatch(each -> !each.isEmpty());
+    named.removeIf(Validators::isEmpty);
+    return !named.isEmpty();
   }
 
   /**
@@ -103,9 +104,10 @@ final class Validation {
     }
   }
 
-  /** Who says nothing of what it means has been asked about that: it came not meanwhile. */
+  /** Who says nothing of what it means has been asked about that, and nothing else. */
   private boolean mayMean(ResponseHead notModified, Found stored) throws IOException {
-    return !Validators.of(notModified.fields()).isEmpty() || named.contains(stored.validators());
+    return !Validators.of(notModified.fields()).isEmpty()
+        || named.equals(List.of(stored.validators()));
   }
 
   private Keeper.@Nullable Refreshed freshen(

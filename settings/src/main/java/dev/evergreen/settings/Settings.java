@@ -61,6 +61,13 @@ public final class Settings {
 
   private static final Pattern QUANTITY = Pattern.compile("([0-9]{1,18})([A-Za-z]+)");
 
+  private static final Pattern OF_SERVICE =
+      Pattern.compile(
+          "(.+-)?(service-(host|port(-.*)?)|port-[0-9]+-(tcp|udp|sctp)(-(proto|port|addr))?)");
+
+  private static final Pattern SERVICE_PORT = Pattern.compile("(.+-)?port");
+  private static final Pattern SERVICE_ADDRESS = Pattern.compile("(tcp|udp|sctp)://.*");
+
   private final SortedMap<String, String> values;
   private final String prefix;
   private final String where;
@@ -88,17 +95,28 @@ public final class Settings {
     return new Settings(values, "", "in " + file);
   }
 
-  /** Those of the variables whose names begin with a prefix. */
+  /**
+   * Those of the variables whose names begin with a prefix, but for those by which Kubernetes tells
+   * of a service whose name begins so.
+   */
   public static Settings of(Map<String, String> environment, String prefix) {
     var values = new TreeMap<String, String>();
     environment.forEach(
         (variable, value) -> {
           if (variable.startsWith(prefix)) {
-            var key = variable.substring(prefix.length()).toLowerCase(Locale.ROOT);
-            values.put(key.replace('_', '-'), value.strip());
+            var key =
+                variable.substring(prefix.length()).toLowerCase(Locale.ROOT).replace('_', '-');
+            if (!isOfService(key, value)) {
+              values.put(key, value.strip());
+            }
           }
         });
     return new Settings(values, prefix, "in the environment");
+  }
+
+  private static boolean isOfService(String key, String value) {
+    return OF_SERVICE.matcher(key).matches()
+        || (SERVICE_PORT.matcher(key).matches() && SERVICE_ADDRESS.matcher(value).matches());
   }
 
   /** The keys that were given, in the order of the alphabet. */

@@ -54,6 +54,27 @@ final class SettingsTest {
     }
   }
 
+  /** A pod has such variables for each service of its namespace. */
+  @Test
+  void whatKubernetesTellsOfServicesIsNotMeant() {
+    var environment = new TreeMap<>(ENVIRONMENT);
+    for (var service : List.of("", "DB_")) {
+      var prefix = "EVERGREEN_SHOP_" + service;
+      environment.put(prefix + "SERVICE_HOST", "10.0.0.1");
+      environment.put(prefix + "SERVICE_PORT", "5432");
+      environment.put(prefix + "SERVICE_PORT_WEB", "5432");
+      environment.put(prefix + "PORT", "tcp://10.0.0.1:5432");
+      environment.put(prefix + "PORT_5432_TCP", "tcp://10.0.0.1:5432");
+      environment.put(prefix + "PORT_5432_TCP_PROTO", "tcp");
+      environment.put(prefix + "PORT_5432_TCP_PORT", "5432");
+      environment.put(prefix + "PORT_5432_TCP_ADDR", "10.0.0.1");
+    }
+    var settings = Settings.of(environment, "EVERGREEN_SHOP_");
+    assertEquals(Set.of("max-views", "name"), settings.keys());
+    environment.put("EVERGREEN_SHOP_PORT", "80");
+    assertEquals("80", Settings.of(environment, "EVERGREEN_SHOP_").get("port"));
+  }
+
   @Test
   void eachValueGoesToItsTaker() {
     var taken = new TreeMap<String, String>();

@@ -245,7 +245,8 @@ public final class PostgresStorage implements Storage {
 
     private static String place(String url) {
       int parameters = url.indexOf('?');
-      return parameters < 0 ? url : url.substring(0, parameters);
+      var place = parameters < 0 ? url : url.substring(0, parameters);
+      return place.replaceFirst("//[^/]*@", "//"); // as who is used to other URLs writes them
     }
 
     /** Tells no password. */

@@ -61,6 +61,7 @@ final class PostgresSettingsTest {
     assertRefused("At least 2 connections are needed", "CONNECTIONS", "1");
     assertRefused("is none of connections, password, patience, url, user", "USR", "ada");
     assertRefused("'jdbc:oracle:x' is no URL", "URL", "jdbc:oracle:x?password=secret");
+    assertRefused("'postgresql://db/x' is no URL", "URL", "postgresql://ada:secret@db/x");
   }
 
   private static void assertRefused(String message, String key, String value) {

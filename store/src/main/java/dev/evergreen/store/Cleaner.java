@@ -190,7 +190,7 @@ final class Cleaner {
     }
     long item = index.place(slot);
     boolean alive = items.isAlive(item, now);
-    boolean evicted = alive && !isKept(item, fragment, purpose);
+    boolean evicted = alive && !isKept(item, purpose);
     // A reader may have pinned the item since; its fragments must then stay where it expects them.
     if (segments.isPinned(segments.of(place)) || (evicted && !evicts)) {
       index.unlock(bucket);
@@ -201,7 +201,12 @@ final class Cleaner {
     } else if (evicted) {
       items.evict(slot, hash);
     } else {
-      countMove(purpose, segments.queueOf(place));
+      if (!fragment || purpose == Purpose.COMPACT) {
+        countMove(purpose, segments.queueOf(place));
+      }
+      if (purpose == Purpose.EVICT && isLast(item, place, fragment)) {
+        records.bits(item, records.bits(item) - 1);
+      }
       move(place, size, slot, fragment, output);
     }
     index.unlockChanged(bucket);
@@ -231,19 +236,26 @@ final class Cleaner {
         : index.findPlace(bucket, hash, place);
   }
 
-  /** Whether the item stays; if that is because it was read, one read is used up. */
-  private boolean isKept(long item, boolean fragment, Purpose purpose) {
-    if (purpose != Purpose.EVICT) {
-      return purpose == Purpose.COMPACT;
-    }
-    int bits = records.bits(item);
-    if ((bits & Records.FREQUENCY) == 0) {
-      return false;
-    }
-    if (!fragment) {
-      records.bits(item, bits - 1);
-    }
-    return true;
+  /**
+   * Whether the item stays. If that is because it was read, one read is used up with its last
+   * record: all of the others stay by the same one.
+   */
+  private boolean isKept(long item, Purpose purpose) {
+    return switch (purpose) {
+      case COMPACT -> true;
+      case EVICT -> (records.bits(item) & Records.FREQUENCY) != 0;
+      case EVICT_ALL -> false;
+    };
+  }
+
+  /**
+   * Whether a record is the last one of its item that is met in a round: they were made in their
+   * order, and mostly lie so.
+   */
+  private boolean isLast(long item, long place, boolean fragment) {
+    return fragment
+        ? records.fragmentNumber(place) == records.fragments(records.valueLength(item)) - 1
+        : !records.isLarge(item);
   }
 
   private void move(long place, int size, long slot, boolean fragment, int output) {

@@ -288,6 +288,23 @@ class StoreTest {
     }
   }
 
+  /** Seen: its first fragment was evicted, as its head had used up the read. */
+  @Test
+  void aValueInFragmentsThatWasReadStaysAsLongAsOthersWould() {
+    try (var test = new TestStore(2L << 20)) {
+      test.set("large", "x".repeat(20_000));
+      test.get("large");
+      long segments = 0;
+      for (int i = 0; segments < test.store.stats().limit() / 20_000; i++) {
+        test.set("k" + i, "v".repeat(1_000));
+        segments = test.store.stats().evictions() / 20;
+      }
+      assertEquals(1, test.store.queues().provenItems());
+      assertNotNull(test.get("large"));
+      test.checkAccounts();
+    }
+  }
+
   /** What was evicted too early is told by its return. */
   @Test
   void aKeyThatComesBackAfterItsEvictionStaysLongerThanANewOne() {

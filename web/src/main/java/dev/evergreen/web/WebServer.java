@@ -171,7 +171,8 @@ public final class WebServer implements AutoCloseable {
         };
     connector.setHost(builder.address().getHostAddress());
     connector.setPort(builder.port);
-    connector.setIdleTimeout(settings.requestWithin().multipliedBy(3).toMillis());
+    // None at all would be 0.
+    connector.setIdleTimeout(Math.max(1, settings.requestWithin().multipliedBy(3).toMillis()));
     // When it stops: a connection that waits for its farewell is not idle.
     connector.setShutdownIdleTimeout(-1);
     connector.setAcceptedSendBufferSize(SEND_BUFFER_BYTES);

@@ -528,7 +528,7 @@ final class Cache {
 
   /** The publisher is asked by this wish, or it is seen to that it is asked again. */
   synchronized void asked(long wish) {
-    asked = wish;
+    asked = Math.max(asked, wish);
   }
 
   /** Whether it is not known that anybody has come to ask by the latest wish. */

@@ -213,9 +213,9 @@ final class Subscriptions implements Caches.Lines {
       waits = mayWait && open.size() < MAX_WAITING;
       open.put(request, new Request(to, wishes, waits, finds, workers.nanos()));
     }
-    wishes.forEach(wish -> wish.cache().asked(wish.generation()));
     lateness.after(patience(), this::endLate);
     renewLater();
+    wishes.forEach(wish -> wish.cache().asked(wish.generation()));
     try {
       if (!base.peers().send(to, new Message.Subscribe(request, subscriptions, waits))) {
         unanswered(forget(request));

@@ -210,6 +210,7 @@ class ServerWatchTest {
       assertEquals(Certainty.CERTAIN, ask("GET k", null).certainty());
       wasSet.set(true);
       while (trace.epoch(Long.MAX_VALUE) == first) {
+        Thread.sleep(10);
         assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
       }
       assertEquals(Certainty.BEFORE_RECORDING, ask("GET k", null).certainty());
