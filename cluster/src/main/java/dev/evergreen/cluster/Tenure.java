@@ -226,12 +226,13 @@ final class Tenure {
   @GuardedBy("lock")
   private boolean isAgreedSince(long token) {
     long since = token - seenFrom > 0 ? token : seenFrom;
+    var have = leftAgreeing;
     var all = new TreeSet<>(Member.NODES_BY_ADDRESS);
     all.addAll(agreed);
-    all.addAll(leftAgreeing);
+    all.addAll(have);
     return givenUp.isEmpty()
         && (!agreed.contains(self)
-            || isMajority(node -> leftAgreeing.contains(node) || hasVotedSince(node, since), all));
+            || isMajority(node -> have.contains(node) || hasVotedSince(node, since), all));
   }
 
   /**

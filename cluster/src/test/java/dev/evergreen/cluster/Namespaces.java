@@ -123,7 +123,7 @@ final class Namespaces implements AutoCloseable {
     /** The same, but what the one sends passes. */
     STUCK_TO_IT;
 
-    private static final int USUAL = 6;
+    private static final int USUAL = 5;
 
     /** In how many ways a cluster is cut in two, by {@code -Devergreen.cuts}. */
     static int tried() {

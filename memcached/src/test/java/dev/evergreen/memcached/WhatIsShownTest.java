@@ -637,7 +637,16 @@ class WhatIsShownTest {
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       client.exchange(
-          lines("set a 0 0 1", "7", "get a b", "get \u001bx", "mg a v", "mg b v", "mn", "incr a 1", "ma a v")
+          lines(
+                  "set a 0 0 1",
+                  "7",
+                  "get a b",
+                  "get \u001bx",
+                  "mg a v",
+                  "mg b v",
+                  "mn",
+                  "incr a 1",
+                  "ma a v")
               + lines("set c 0 0 1 noreply", "x", "touch c 0", "stats items"));
       try (var binary = server.connect()) {
         binary.send(request(0x01, "\0".repeat(8), "k", "secret", 0, 0));

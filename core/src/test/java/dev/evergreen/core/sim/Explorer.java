@@ -90,7 +90,7 @@ final class Explorer {
   /** How many decisions are between two deviations that are near each other, at most. */
   private static final int NEAR = 12;
 
-  private static final long ORDINARY_PAIRS = 60;
+  private static final long ORDINARY_PAIRS = 20;
   private static final int MOST_PARENTS = 20_000;
   private static final int MOST_STATES = 4_000_000;
 
