@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -34,6 +35,25 @@ class SteadyClockTest {
     assertEquals(START + 5_000, clock.getAsLong());
     pass(5_000);
     assertEquals(START + 10_000, clock.getAsLong());
+  }
+
+  /** Seen: as long as it was held up between its two clocks it was ahead from then on. */
+  @Test
+  void whoIsHeldUpAmidALookIsNotTakenToHaveSlept() {
+    var heldUp =
+        new SteadyClock(
+            () -> {
+              pass(5_000);
+              return machine.get();
+            },
+            () -> {
+              pass(3_000);
+              return nanos.get();
+            });
+    for (int i = 0; i < 5; i++) {
+      long behind = -heldUp.getAsLong() + machine.get();
+      assertTrue(behind >= 0 && behind <= 3_000, () -> "it is behind by " + behind);
+    }
   }
 
   @Test
