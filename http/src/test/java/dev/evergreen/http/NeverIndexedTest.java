@@ -82,12 +82,10 @@ class NeverIndexedTest {
     block.writeBytes(new byte[] {1, 'c', 0x00, 1, 'y', 1, 'z'});
     var read = new Http2Heads(HttpSettings.DEFAULT).read(1, block.toByteArray(), block.size());
     assertEquals(
-        "accept-charset: %s\r\nx: key\r\naccept-charset: c\r\ny: z\r\n"
-            .formatted("v".repeat(127)),
+        "accept-charset: %s\r\nx: key\r\naccept-charset: c\r\ny: z\r\n".formatted("v".repeat(127)),
         read.fields().toString());
     assertEquals(
-        BitSet.valueOf(new long[] {0b110000}),
-        NeverIndexed.in(block.toByteArray(), block.size()));
+        BitSet.valueOf(new long[] {0b110000}), NeverIndexed.in(block.toByteArray(), block.size()));
   }
 
   @Test

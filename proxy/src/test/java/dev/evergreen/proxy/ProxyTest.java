@@ -1359,8 +1359,7 @@ class ProxyTest {
   /** Stores what no origin has just sent. */
   private void store(String key, byte[] variant, byte[] head, String body) throws IOException {
     long stamp = proxy.storage().stamp();
-    var entry =
-        new Entry(Proxy.segment(key), variant, head, List.of(), stamp, body.length());
+    var entry = new Entry(Proxy.segment(key), variant, head, List.of(), stamp, body.length());
     try (var appender = proxy.storage().append(entry)) {
       appender.append(ByteBuffer.wrap(body.getBytes(ISO_8859_1)));
       assertTrue(appender.commit());
