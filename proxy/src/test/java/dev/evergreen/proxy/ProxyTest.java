@@ -1455,7 +1455,7 @@ class ProxyTest {
     origin.then(200, "own", "Cache-Control: max-age=60", "Vary: X");
     var variant = Variants.write(new Vary(List.of("x")), Fields.of("X", "2"));
     store("http://test/a", variant, unreadable(), "body");
-    assertEquals("own", get("/a", "X: 1").body());
+    assertEquals("own", browser.get("/a", "X: 1").body());
     assertFalse(origin.requests().getFirst().has("If-None-Match"));
   }
 
