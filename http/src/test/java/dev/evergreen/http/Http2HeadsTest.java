@@ -4,10 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What it costs to read heads of HTTP/2. */
 class Http2HeadsTest {
@@ -35,11 +39,42 @@ class Http2HeadsTest {
     assertEquals("b=c", read(heads, FIRST).fields().get("cookie"));
     assertEquals("b=c; b=c; b=c", read(heads, cookies(3)).fields().get("cookie"));
     var many = cookies(600);
-    var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    long before = threads.getCurrentThreadAllocatedBytes();
+    long before = allocated();
     var cookie = String.valueOf(read(heads, many).fields().get("cookie"));
-    long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+    long allocated = allocated() - before;
     assertEquals(600 * 5 - 2, cookie.length());
     assertTrue(allocated < 100L * cookie.length(), "it took " + allocated + " bytes");
+  }
+
+  private static long allocated() {
+    var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    return threads.getCurrentThreadAllocatedBytes();
+  }
+
+  /** So many fields, each of another name of two letters, that are not to be indexed. */
+  private static byte[] neverIndexed(int count) {
+    var block = new ByteArrayOutputStream();
+    block.write(FIRST, 0, 6);
+    for (int i = 0; i < count; i++) {
+      block.writeBytes(new byte[] {0x10, 2, (byte) ('a' + i / 26 % 26), (byte) ('a' + i % 26), 0});
+    }
+    return block.toByteArray();
+  }
+
+  /** Seen: those before it were copied for each, also where there were too many of them. */
+  @ParameterizedTest
+  @ValueSource(ints = {90, 600})
+  void manyFieldsThatAreNotToBeIndexedCostLittleMoreThanTheyHaveBytes(int count) throws Exception {
+    var heads = new Http2Heads(HttpSettings.DEFAULT);
+    var few = neverIndexed(3);
+    assertEquals(Set.of("aa", "ab", "ac"), heads.read(1, few, few.length).fields().neverIndexed());
+    var many = neverIndexed(count);
+    long before = allocated();
+    var block = heads.read(1, many, many.length);
+    long allocated = allocated() - before;
+    int most = HttpSettings.DEFAULT.fieldCount();
+    assertEquals(count > most, block.tooLarge());
+    assertEquals(Math.min(count, most), block.fields().neverIndexed().size());
+    assertTrue(allocated < 100L * many.length, "it took " + allocated + " bytes");
   }
 }

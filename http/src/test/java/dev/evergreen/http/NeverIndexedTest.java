@@ -1,6 +1,7 @@
 package dev.evergreen.http;
 
 import static dev.evergreen.http.Http2Client.HEADERS;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.netty.buffer.Unpooled;
@@ -14,6 +15,8 @@ import java.util.Set;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** RFC 7541 §6.2.3 and §7.1.3. */
 class NeverIndexedTest {
@@ -53,6 +56,36 @@ class NeverIndexedTest {
       encoder.encodeHeaders(1, fields, encoded);
       assertEquals(expected, NeverIndexed.in(encoded.array(), encoded.readableBytes()));
     }
+  }
+
+  /** A number that fills its first byte, and has so many bytes behind that. */
+  private static void number(ByteArrayOutputStream into, int first, int behind) {
+    into.write(first);
+    for (int i = 1; i < behind; i++) {
+      into.write(0x80);
+    }
+    into.write(0);
+  }
+
+  /** Seen: who sent more zeros than a number needs had other fields taken for such ones. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 5, 6, 9})
+  void numbersMayBeAsLongAsTheDecoderTakesThem(int behind) throws Exception {
+    var block = new ByteArrayOutputStream();
+    number(block, 0x3f, behind); // The table has 31 bytes.
+    block.writeBytes(new byte[] {(byte) 0x82, (byte) 0x86, (byte) 0x84});
+    number(block, 0x0f, behind); // Accept-Charset, and its value.
+    number(block, 0x7f, behind);
+    block.writeBytes("v".repeat(127).getBytes(US_ASCII));
+    block.writeBytes(new byte[] {0x10, 1, 'x', 3, 'k', 'e', 'y'});
+    number(block, 0x1f, behind);
+    block.writeBytes(new byte[] {1, 'c', 0x00, 1, 'y', 1, 'z'});
+    var read = new Http2Heads(HttpSettings.DEFAULT).read(1, block.toByteArray(), block.size());
+    assertEquals(
+        "accept-charset: %s\r\nx: key\r\naccept-charset: c\r\ny: z\r\n".formatted("v".repeat(127)),
+        read.fields().toString());
+    assertEquals(
+        BitSet.valueOf(new long[] {0b110000}), NeverIndexed.in(block.toByteArray(), block.size()));
   }
 
   @Test

@@ -2,11 +2,14 @@ package dev.evergreen.memcached;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Node;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.SlowPeers;
+import dev.evergreen.memcached.live.LiveViews;
 import dev.evergreen.store.Key;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -77,6 +80,12 @@ class DirectMemoryTest {
   void whoIsAmidMuchWorkKeepsNoBufferWhileOthersHaveThem(Class<?> main) throws Exception {
     // Of which only the one processor is ours alone.
     assertEquals("all was read\n", run(main, Mode.PROCESSORS));
+  }
+
+  /** Seen: it went on with what another one had left in the next buffer. */
+  @Test
+  void whoseFirstResultComesWhileOthersHaveAllBuffersKeepsItsRequest() throws Exception {
+    assertEquals("all was read\n", run(Gated.class, Mode.PROCESSORS));
   }
 
   /** Seen: who had received many requests by then kept them in a buffer, whatever was short. */
@@ -264,6 +273,66 @@ class DirectMemoryTest {
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
+    }
+  }
+
+  /**
+   * A client waits for a live item's first result, with its buffer, as there is no room elsewhere
+   * for what it has sent. The result comes when there is a crowd, and some room.
+   */
+  static final class Gated {
+    private Gated() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var begun = new CountDownLatch(1);
+      var gate = new CountDownLatch(1);
+      try (var node = EmbeddedNode.builder().start();
+          var server = TestServer.start(Watched.settings().withLive(views(node, begun, gate)));
+          var client = server.connect()) {
+        client.exchange("");
+        int room = server.server().inputRoom.drainPermits();
+        client.send("get gated" + " a".repeat(1_500) + "\r\nmn\r\n");
+        begun.await();
+        var hadOne = new CompletableFuture<Boolean>();
+        server.server().spawn(() -> hadOne.complete(open(server.server(), room, gate)));
+        var expected = "VALUE gated 0 6\r\n\"open\"\r\nEND\r\nMN\r\n";
+        var reply = client.read(expected.length());
+        System.out.println(reply.equals(expected) && hadOne.get() ? "all was read" : reply);
+      }
+    }
+
+    private static LiveViews views(Node node, CountDownLatch begun, CountDownLatch gate) {
+      return LiveViews.over(node)
+          .firstResultWithin(Duration.ofMinutes(1))
+          .view(
+              "gated",
+              "gated",
+              _ ->
+                  () -> {
+                    begun.countDown();
+                    gate.await();
+                    return "open";
+                  });
+    }
+
+    /** Takes turns with the client's fiber; tells whether that had a buffer as it waited. */
+    private static boolean open(MemcachedServer server, int room, CountDownLatch gate) {
+      var in = server.sessions.firstEntry().getValue().in;
+      Watched.letOthersRun();
+      boolean had = in.memory != MemorySegment.NULL;
+      try (var _ = new Crowd(server)) {
+        server.inputRoom.release(room);
+        gate.countDown();
+        while (in.memory != MemorySegment.NULL) {
+          Fibers.letOthersRun();
+        }
+      }
+      // What it finds in the next buffer is another one's.
+      try (var next = Buffers.borrow()) {
+        MemorySegment.ofBuffer(next.buffer()).fill((byte) 'Z');
+      }
+      return had;
     }
   }
 

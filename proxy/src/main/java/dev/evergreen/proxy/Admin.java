@@ -6,6 +6,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import dev.evergreen.http.BodyWriter;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.pages.PageFiles;
@@ -34,6 +35,11 @@ final class Admin {
 
   private static final int QUEUE = 4096;
 
+  private static final List<String> ORDER = List.of("POST");
+
+  /** RFC 9110 §9.1: who answers GET answers HEAD, too. Exchanges leave the body out. */
+  private static final List<String> QUESTION = List.of("GET", "HEAD");
+
   /** By what proxies say that somebody else asks; our own says the first always. */
   private static final List<String> RELAYED = List.of("via", "forwarded", "x-forwarded-for");
 
@@ -58,11 +64,12 @@ final class Admin {
     int query = path.indexOf('?');
     var name = query < 0 ? path : path.substring(0, query);
     var parameters = parameters(query < 0 ? "" : path.substring(query + 1));
-    var method = name.equals("/purge") ? "POST" : "GET";
-    if (!request.is(method)) {
+    var methods = name.equals("/purge") ? ORDER : QUESTION;
+    if (!methods.contains(request.method())) {
+      var allowed = String.join(", ", methods);
       var head = head(405, "text/plain");
-      head.fields().set("Allow", method); // RFC 9110 §15.5.6
-      exchange.respond(head, ByteBuffer.wrap(("only " + method + "\n").getBytes(UTF_8)));
+      head.fields().set("Allow", allowed); // RFC 9110 §15.5.6
+      exchange.respond(head, ByteBuffer.wrap(("only " + allowed + "\n").getBytes(UTF_8)));
       return;
     }
     switch (name) {
@@ -115,12 +122,14 @@ final class Admin {
     exchange.respond(head(status, type), ByteBuffer.wrap(text.getBytes(UTF_8)));
   }
 
-  private static ResponseHead head(int status, String type) {
+  private ResponseHead head(int status, String type) {
     return ResponseHead.of(
         status,
         Fields.of(
             "Content-Type",
             type,
+            "Date", // RFC 9110 §6.6.1
+            HttpDate.format(proxy.date()),
             "Cache-Control",
             "no-store",
             "X-Content-Type-Options",
@@ -176,8 +185,13 @@ final class Admin {
 
   /** The last transactions, and with "follow" those that come. */
   private void log(Exchange exchange, Map<String, String> parameters) throws IOException {
+    var head = head(200, "application/jsonl");
+    if (exchange.request().is("HEAD")) {
+      exchange.respondByHeadAlone(head); // Nothing of it is sent, so nothing is followed.
+      return;
+    }
     boolean course = parameters.containsKey("course");
-    var writer = exchange.respond(head(200, "application/jsonl"));
+    var writer = exchange.respond(head);
     var queue = new ArrayBlockingQueue<Course>(QUEUE);
     // Who reads too slowly misses some.
     Consumer<Course> watcher = queue::offer;

@@ -70,7 +70,8 @@ record Background(
   private boolean validate(Found found, long stamp, String what, Fetch fetch) throws IOException {
     var keeper = new Keeper(proxy, setup, request, key);
     var validation = new Validation(proxy, key, keeper);
-    if (!validation.condition(asked.fields(), found)) {
+    validation.condition(asked.fields(), found);
+    if (!validation.hasCondition()) {
       return keep(found, stamp, what, fetch, keeper);
     }
     try (var answer = new Held(ask())) {

@@ -29,8 +29,7 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
    *
    * @param except the response that is held already, or null
    */
-  static List<Found> others(Storage storage, MemorySegment key, @Nullable Found except)
-      throws IOException {
+  static List<Found> others(Storage storage, MemorySegment key, @Nullable Found except) {
     var others = new ArrayList<Found>();
     for (var lease : storage.findAll(key, MOST)) {
       var found = of(lease);
@@ -43,9 +42,13 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
     return others;
   }
 
-  private boolean hasStrongTag() throws IOException {
-    var tag = validators().tag();
-    return tag.isPresent() && !tag.get().weak();
+  private boolean hasStrongTag() {
+    try {
+      var tag = validators().tag();
+      return tag.isPresent() && !tag.get().weak();
+    } catch (IOException e) {
+      return false; // Nobody can answer by what cannot be read.
+    }
   }
 
   private boolean isSame(@Nullable Found other) {

@@ -32,8 +32,9 @@ final class SteadyClock implements LongSupplier {
   SteadyClock(LongSupplier machine, LongSupplier nanos) {
     this.machine = machine;
     this.nanos = nanos;
-    began = nanos.getAsLong();
+    // In this order, as in look().
     base = machine.getAsLong();
+    began = nanos.getAsLong();
     nextLook = base + EVERY;
   }
 

@@ -475,11 +475,16 @@ final class Transaction {
   /** The first that wants it makes the fetch. It may have come between the look-up and now. */
   private boolean lead(String what, Fetch fetch, @Nullable Found found, Forward why)
       throws IOException {
-    if (Found.changed(proxy.storage(), Proxy.segment(key), new Variants(request.fields()), found)) {
-      proxy.fetches().end(what, fetch);
-      return false;
+    boolean asks = false;
+    try {
+      var variants = new Variants(request.fields());
+      asks = !Found.changed(proxy.storage(), Proxy.segment(key), variants, found);
+    } finally {
+      if (!asks) {
+        proxy.fetches().end(what, fetch);
+      }
     }
-    return fetch(what, fetch, found, why);
+    return asks && fetch(what, fetch, found, why);
   }
 
   private Fetch.Waiter join(Fetch other) {
@@ -571,17 +576,13 @@ final class Transaction {
       String what, Fetch fetch, @Nullable Found found, Forward why, boolean validates)
       throws IOException {
     boolean handedOver = false;
-    var asked = originRequest();
-    if (!validates) {
-      Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
-    }
-    var validation = new Validation(proxy, key, keeper());
-    boolean conditional = validates && validation.condition(asked.fields(), found);
+    var validation = validates ? new Validation(proxy, key, keeper()) : null;
+    // Whatever fails from here on, also of what is asked, ends the fetch: others wait for it.
     try (var question = proxy.storage().ask(Proxy.segment(key));
-        var answer = new Held(askFor(fetch, asked))) {
+        var answer = new Held(askFor(fetch, asked(validation, found)))) {
       long stamp = question.stamp();
       var head = answer.get().head();
-      if (head.status() == 304 && conditional) {
+      if (head.status() == 304 && validation != null && validation.hasCondition()) {
         boolean freshened = freshen(validation, found, answer, stamp, fetch, why);
         handedOver = !freshened;
         return freshened;
@@ -623,6 +624,18 @@ final class Transaction {
         proxy.fetches().end(what, fetch);
       }
     }
+  }
+
+  /** The request for all who want the same; with our conditions, or none. */
+  private RequestHead asked(@Nullable Validation validation, @Nullable Found found)
+      throws IOException {
+    var asked = originRequest();
+    if (validation == null) {
+      Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
+    } else {
+      validation.condition(asked.fields(), found);
+    }
+    return asked;
   }
 
   private OriginAnswer askFor(Fetch fetch, RequestHead asked) throws IOException {

@@ -50,9 +50,8 @@ final class Validation {
    *
    * @param asked what the origin will be asked; its own conditions are replaced
    * @param found what is stored for the request, or null
-   * @return false if nothing can be validated
    */
-  boolean condition(Fields asked, @Nullable Found found) throws IOException {
+  void condition(Fields asked, @Nullable Found found) throws IOException {
     var own = found == null ? Validators.NONE : found.validators();
     named.add(own);
     var others = others(found);
@@ -65,6 +64,10 @@ final class Validation {
     }
     Conditions.validate(asked, named, own);
     named.removeIf(Validators::isEmpty);
+  }
+
+  /** Whether the question has a condition: else nothing could be validated. */
+  boolean hasCondition() {
     return !named.isEmpty();
   }
 
@@ -128,7 +131,7 @@ final class Validation {
     return refreshed;
   }
 
-  private List<Found> others(@Nullable Found found) throws IOException {
+  private List<Found> others(@Nullable Found found) {
     return Found.others(proxy.storage(), Proxy.segment(key), found);
   }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.pages.PageFiles;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
@@ -74,7 +75,7 @@ class AdminTest {
     try (var operator = new Browser(address)) {
       var more = fields.length == 0 ? "" : String.join("\r\n", fields) + "\r\n";
       operator.send(line + " HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n");
-      return operator.receive();
+      return operator.receive(line.startsWith("HEAD "));
     }
   }
 
@@ -100,11 +101,37 @@ class AdminTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"GET /purge, POST", "POST /stats, GET", "DELETE /, GET", "PUT /log, GET"})
+  @CsvSource({
+    "GET /purge, POST",
+    "HEAD /purge, POST",
+    "POST /stats, 'GET, HEAD'",
+    "DELETE /, 'GET, HEAD'",
+    "PUT /log, 'GET, HEAD'"
+  })
   void whatIsAskedForByAnotherMethodSaysByWhich(String line, String method) throws IOException {
     var answer = order(line, "127.0.0.1");
     assertEquals(405, answer.status());
     assertEquals(method, answer.field("Allow"), "RFC 9110 §15.5.6");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"/", "/admin.css", "/stats", "/metrics", "/log", "/log?follow", "/nothing-here"})
+  void headIsAnsweredAsGetIsButForTheBody(String path) throws IOException {
+    var address = Objects.requireNonNull(proxy.admin());
+    try (var operator = new Browser(address)) {
+      operator.send("HEAD " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      var head = operator.receive(true);
+      var same = path.replace("?follow", "");
+      operator.send("GET " + same + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      var whole = operator.receive();
+      assertEquals(whole.status(), head.status(), "RFC 9110 §9.1");
+      assertEquals(whole.field("Content-Type"), head.field("Content-Type"));
+      for (var answer : List.of(head, whole)) {
+        var date = HttpDate.parse(answer.field("Date"), System.currentTimeMillis());
+        assertTrue(date.isPresent(), "RFC 9110 §6.6.1");
+      }
+    }
   }
 
   @Test

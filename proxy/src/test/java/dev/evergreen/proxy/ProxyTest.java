@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -11,8 +12,10 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.rules.CacheRules;
+import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -24,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -1335,22 +1339,31 @@ class ProxyTest {
     get("/a", "X: 1", "Y: 1");
     assertEquals("old", get("/a", "X: 2", "Y: 1").body());
     // Another one has stored this, of a slow origin, for the same.
-    var key = Proxy.segment("http://test/a");
     var both = new Vary(List.of("x", "y"));
-    var request = Fields.of("X", "1", "Y", "1");
-    try (var found = proxy.storage().find(key, new Variants(Fields.of("X", "2", "Y", "1")))) {
+    var head = headOf("http://test/a", Fields.of("X", "2", "Y", "1"));
+    store("http://test/a", Variants.write(both, Fields.of("X", "1", "Y", "1")), head, "old");
+    assertEquals("new", get("/a", "X: 1", "Y: 1").body(), "RFC 9111 §4");
+    assertEquals(2, origin.count());
+  }
+
+  /** The head of what is stored for a request. */
+  private byte[] headOf(String key, Fields request) {
+    try (var found = proxy.storage().find(Proxy.segment(key), new Variants(request))) {
       assertNotNull(found);
       var head = new byte[found.head().remaining()];
       found.head().get(head);
-      var stamp = proxy.storage().stamp();
-      var entry = new Entry(key, Variants.write(both, request), head, List.of(), stamp, 3);
-      try (var appender = proxy.storage().append(entry)) {
-        appender.append(ByteBuffer.wrap("old".getBytes(ISO_8859_1)));
-        assertTrue(appender.commit());
-      }
+      return head;
     }
-    assertEquals("new", get("/a", "X: 1", "Y: 1").body(), "RFC 9111 §4");
-    assertEquals(2, origin.count());
+  }
+
+  /** Stores what no origin has just sent. */
+  private void store(String key, byte[] variant, byte[] head, String body) throws IOException {
+    long stamp = proxy.storage().stamp();
+    var entry = new Entry(Proxy.segment(key), variant, head, List.of(), stamp, body.length());
+    try (var appender = proxy.storage().append(entry)) {
+      appender.append(ByteBuffer.wrap(body.getBytes(ISO_8859_1)));
+      assertTrue(appender.commit());
+    }
   }
 
   @Test
@@ -1361,19 +1374,9 @@ class ProxyTest {
         .then(200, "new", fresh, "Vary: X", "ETag: \"2\"")
         .then(
             (_, wire) -> {
-              var key = Proxy.segment("http://test/a");
-              var variant = Variants.write(new Vary(List.of("x")), Fields.of("X", "1"));
-              try (var found = proxy.storage().find(Proxy.segment("http://test/b"), _ -> true)) {
-                assertNotNull(found);
-                var head = new byte[found.head().remaining()];
-                found.head().get(head);
-                var stamp = proxy.storage().stamp();
-                try (var appender =
-                    proxy.storage().append(new Entry(key, variant, head, List.of(), stamp, 3))) {
-                  appender.append(ByteBuffer.wrap("new".getBytes(ISO_8859_1)));
-                  assertTrue(appender.commit());
-                }
-              }
+              var request = Fields.of("X", "1");
+              var variant = Variants.write(new Vary(List.of("x")), request);
+              store("http://test/a", variant, headOf("http://test/b", request), "new");
               wire.send("HTTP/1.1 304 X\r\n\r\n");
             })
         .then(200, "other", fresh, "Vary: X");
@@ -1382,6 +1385,78 @@ class ProxyTest {
     assertEquals("other", get("/a", "X: 2").body());
     assertEquals("\"1\"", origin.requests().get(2).field("If-None-Match"));
     assertFalse(origin.requests().get(3).has("If-None-Match"));
+  }
+
+  /** Seen: what is stored for who has asked was taken to be right, as nothing else was left. */
+  @ParameterizedTest
+  @CsvSource(
+      quoteCharacter = '`',
+      textBlock =
+          """
+          X-No: tag , `"1"`
+          ETag: "2" , `"2", "1"`
+          """)
+  void a304ThatSaysNothingMayBeAboutWhatHasGoneMeanwhile(String validator, String asked)
+      throws Exception {
+    var fresh = "Cache-Control: max-age=60";
+    origin
+        .then(200, "other", fresh, "Vary: X", "ETag: \"1\"", "Cache-Tag: other")
+        .then(200, "own", fresh, "Vary: X", validator)
+        .then(
+            (_, wire) -> {
+              proxy.purge(Purge.tag(Tags.tag("other")));
+              wire.send("HTTP/1.1 304 X\r\n\r\n");
+            })
+        .then(200, "other", fresh, "Vary: X");
+    get("/a", "X: 1");
+    get("/a", "X: 2");
+    after(61);
+    assertEquals("other", get("/a", "X: 2").body(), "the origin has meant what it was asked about");
+    assertEquals(asked, origin.requests().get(2).field("If-None-Match"));
+    assertFalse(origin.requests().get(3).has("If-None-Match"));
+  }
+
+  /** Seen: nobody was answered any more, as it could not be stored by what it varies. */
+  @Test
+  void whatA304MakesVaryByMoreThanCanBeKeptIsValidatedEachTime() throws Exception {
+    var names =
+        IntStream.range(0, Entry.MAX_VARIANT / 8).mapToObj(i -> "name-" + i).collect(joining(","));
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "Cache-Control: max-age=60", "ETag: \"1\"", "Vary: " + names);
+    get("/a");
+    after(61);
+    for (int asked = 2; asked < 5; asked++) {
+      assertEquals("page", get("/a").body());
+      assertEquals(asked, origin.count());
+    }
+    assertEquals("\"1\"", origin.requests().getLast().field("If-None-Match"));
+  }
+
+  /** A head whose fields are none, as no version writes it. */
+  private byte[] unreadable() {
+    var life = new Life(clock.get(), 0, 60, false, false, false, 0, 0);
+    var head = StoredHead.encode(200, life, Fields.of("X", "1"));
+    head[head.length - 1] = 'n';
+    return head;
+  }
+
+  /** Seen: all who asked for it then waited for a question that nobody asked. */
+  @Test
+  void whoFailsBeforeItAsksTheOriginKeepsNobodyWaiting() throws Exception {
+    store("http://test/a", new byte[0], unreadable(), "body");
+    after(61);
+    assertEquals(500, browser.get("/a").status());
+    assertEquals(0, proxy.fetches().underWay());
+  }
+
+  @Test
+  void ofWhatIsStoredForOthersOnlyWhatCanBeReadIsAskedAbout() throws Exception {
+    origin.then(200, "own", "Cache-Control: max-age=60", "Vary: X");
+    var variant = Variants.write(new Vary(List.of("x")), Fields.of("X", "2"));
+    store("http://test/a", variant, unreadable(), "body");
+    assertEquals("own", browser.get("/a", "X: 1").body());
+    assertFalse(origin.requests().getFirst().has("If-None-Match"));
   }
 
   @Test

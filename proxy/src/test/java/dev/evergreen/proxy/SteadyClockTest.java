@@ -1,9 +1,12 @@
 package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The clock that does not go back. */
 class SteadyClockTest {
@@ -34,6 +37,24 @@ class SteadyClockTest {
     assertEquals(START + 5_000, clock.getAsLong());
     pass(5_000);
     assertEquals(START + 10_000, clock.getAsLong());
+  }
+
+  /** Seen: as long as it was held up between its two clocks it was ahead from then on. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whoIsHeldUpAmidALookIsNotTakenToHaveSlept(boolean atTheStart) {
+    var held = new AtomicLong(atTheStart ? 5_000 : 0);
+    var heldUp = new SteadyClock(() -> after(held, machine), () -> after(held, nanos));
+    held.set(5_000);
+    long _ = heldUp.getAsLong();
+    held.set(0);
+    long behind = machine.get() - heldUp.getAsLong();
+    assertTrue(behind >= 0 && behind <= 5_000, () -> "it is behind by " + behind);
+  }
+
+  private long after(AtomicLong held, AtomicLong time) {
+    pass(held.get());
+    return time.get();
   }
 
   @Test
