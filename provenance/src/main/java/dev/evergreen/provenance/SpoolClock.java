@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
  */
 record SpoolClock(long offset, String boot) {
   private static final String NAME = "clock";
-  private static final Pattern FORM = Pattern.compile("(-?[0-9]{1,18}) (.*)");
+  private static final Pattern FORM = Pattern.compile("(-?[0-8]?[0-9]{1,18}) (.*)");
 
   void write(Path directory) throws IOException {
     var text = offset + " " + boot;
