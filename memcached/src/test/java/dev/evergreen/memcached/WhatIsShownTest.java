@@ -686,7 +686,7 @@ class WhatIsShownTest {
             "<2 touch c 0",
             ">2 TOUCHED",
             "<2 stats items"),
-        logged.stream().filter(line -> line.matches("[<>]2 .*")).limit(21).toList());
+        logged.stream().filter(line -> line.matches("[<>]2 .*")).limit(23).toList());
     assertEquals(
         List.of(
             "<3 new client connection",
