@@ -89,75 +89,41 @@ public record Operation(
   }
 
   /** This operation with these parts. */
-  public Operation with(List<Operation> parts) {
-    return new Operation(
-        row,
-        epoch,
-        lane,
-        connection,
-        space,
-        sent,
-        replied,
-        request,
-        reply,
-        parts,
-        cut,
-        within,
-        skew);
+  public Operation with(List<Operation> others) {
+    return with(space, others, cut, skew);
   }
 
   /** This operation, of a store whose clock goes so. */
   public Operation with(Skew other) {
-    return new Operation(
-        row,
-        epoch,
-        lane,
-        connection,
-        space,
-        sent,
-        replied,
-        request,
-        reply,
-        parts,
-        cut,
-        within,
-        other);
+    return with(space, parts, cut, other);
   }
 
   /** This operation, of whose request only the beginning is known, if that is so. */
   Operation cut(boolean isCut) {
-    return new Operation(
-        row,
-        epoch,
-        lane,
-        connection,
-        space,
-        sent,
-        replied,
-        request,
-        reply,
-        parts,
-        isCut,
-        within,
-        skew);
+    return with(space, parts, isCut, skew);
   }
 
   /** This operation, which speaks of another space than it was recorded with. */
   public Operation in(String other) {
+    return with(other, parts, cut, skew);
+  }
+
+  private Operation with(
+      String otherSpace, List<Operation> otherParts, boolean isCut, Skew otherSkew) {
     return new Operation(
         row,
         epoch,
         lane,
         connection,
-        other,
+        otherSpace,
         sent,
         replied,
         request,
         reply,
-        parts,
-        cut,
+        otherParts,
+        isCut,
         within,
-        skew);
+        otherSkew);
   }
 
   /**
