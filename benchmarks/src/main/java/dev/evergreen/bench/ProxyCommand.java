@@ -4,10 +4,12 @@ import dev.evergreen.bench.load.Cores;
 import dev.evergreen.bench.load.Paced;
 import dev.evergreen.bench.load.Programs;
 import dev.evergreen.bench.load.ServerProcess;
+import dev.evergreen.bench.polymix.Workload;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.ToDoubleFunction;
@@ -81,12 +83,34 @@ final class ProxyCommand implements Callable<Integer> {
       names = "--only",
       paramLabel = "WHAT",
       split = ",",
-      description = "Of hits, others, http2, misses, pass, tail and workload; all by default")
-  private List<String> only = List.of();
+      description = "Of ${COMPLETION-CANDIDATES}; all by default. Each has a table of its own")
+  private List<Part> only = List.of(Part.values());
 
   @Mixin
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private ReportOption report;
+
+  /** A part of the comparison, by the name that the terminal and the document know it by. */
+  private enum Part {
+    HITS("hits"),
+    PASS("pass"),
+    HTTP2("http2"),
+    TAIL("tail"),
+    OTHERS("others"),
+    MISSES("misses"),
+    WORKLOAD("workload");
+
+    private final String text;
+
+    Part(String text) {
+      this.text = text;
+    }
+
+    @Override
+    public String toString() {
+      return text;
+    }
+  }
 
   /** What one turn found. */
   private record Turn(double micros, double rate) {}
@@ -102,60 +126,58 @@ final class ProxyCommand implements Callable<Integer> {
       rounds = 3;
       seconds = 1;
     }
-    var section = report.section("proxy");
+    var sections = new EnumMap<Part, @Nullable Section>(Part.class);
+    for (var part : only) {
+      sections.put(part, report.section("proxy-" + part));
+    }
     var folder = Files.createTempDirectory("bench-proxy");
     var servers = new ProxyServers(folder);
-    var lines = new ArrayList<Line>();
     try (var origin = servers.origin(SIZES);
         var nginx = servers.nginx(origin.port());
         var evergreen = servers.evergreen(origin.port())) {
+      var all = new Compared(servers, origin.port(), evergreen, nginx);
       for (int i = 0; i < WARM_UPS; i++) {
         var _ = wrk(evergreen, "/" + SIZES.get(i % SIZES.size()), CONNECTIONS.getFirst(), null);
       }
-      if (wants("hits")) {
-        lines.addAll(hits(evergreen, nginx));
-      }
-      if (wants("pass")) {
-        lines.addAll(
-            compare("passed on, 1 KB, 64 connections", evergreen, nginx, load("/p/1024", 64)));
-      }
-      if (wants("http2") && Programs.has("h2load")) {
-        try (var other = servers.nginxByHttp2(origin.port())) {
-          lines.addAll(byHttp2(evergreen, other));
-        }
-      }
-      if (wants("tail")) {
-        lines.addAll(tails(evergreen, nginx));
-      }
-      if (wants("others") || wants("misses")) {
-        others(servers, origin.port(), evergreen, nginx, lines);
-      }
-      if (wants("workload")) {
-        workload(servers, lines);
+      for (var part : sections.keySet()) {
+        tell(measure(part, all), sections.get(part));
       }
     } finally {
       Folders.delete(folder);
     }
-    var table = new Report(lines, rounds);
+    return 0;
+  }
+
+  /** All that takes part. */
+  private record Compared(
+      ProxyServers servers, int origin, ServerProcess evergreen, ServerProcess nginx) {}
+
+  private Report measure(Part part, Compared all) throws Exception {
+    return switch (part) {
+      case HITS -> new Report(hits(all), rounds);
+      case PASS -> new Report(passed(all), rounds);
+      case HTTP2 -> new Report(byHttp2(all), rounds);
+      case TAIL -> new Report(tails(all.evergreen(), all.nginx()), tailRounds());
+      case OTHERS -> new Report(others(all), rounds);
+      case MISSES -> new Report(misses(all), rounds);
+      case WORKLOAD -> new Report(workload(all.servers()), workloadRounds());
+    };
+  }
+
+  private void tell(Report table, @Nullable Section section) throws IOException {
     spec.commandLine().getOut().print(table.text());
     spec.commandLine().getOut().flush();
     if (section != null) {
       section.replace(table.markdown());
     }
-    return 0;
   }
 
-  private boolean wants(String what) {
-    return only.isEmpty() || only.contains(what);
-  }
-
-  private List<Line> hits(ServerProcess evergreen, ServerProcess nginx)
-      throws IOException, InterruptedException {
+  private List<Line> hits(Compared all) throws IOException, InterruptedException {
     var lines = new ArrayList<Line>();
     for (int size : SIZES) {
       for (int connections : quick ? List.of(16, 512) : CONNECTIONS) {
         var what = "hits of %d KB, %d connections".formatted(size >> 10, connections);
-        var found = compare(what, evergreen, nginx, load("/" + size, connections));
+        var found = compare(what, all.evergreen(), all.nginx(), load("/" + size, connections));
         boolean limited = size <= 10 << 10;
         lines.add(limited ? found.getFirst().ratioAtMost(MOST_TIME) : found.getFirst());
         lines.add(limited ? found.getLast().ratioAtLeast(1) : found.getLast());
@@ -164,51 +186,103 @@ final class ProxyCommand implements Callable<Integer> {
     return lines;
   }
 
-  private List<Line> byHttp2(ServerProcess evergreen, ServerProcess nginx)
-      throws IOException, InterruptedException {
-    var found =
-        compare("hits of 1 KB by HTTP/2, 16 × 32 streams", evergreen, nginx, s -> h2load(s));
-    return List.of(found.getFirst(), found.getLast().ratioAtLeast(1));
+  private List<Line> passed(Compared all) throws IOException, InterruptedException {
+    var lines = new ArrayList<Line>();
+    for (int connections : quick ? List.of(64) : CONNECTIONS) {
+      lines.addAll(passed(all, all.nginx(), connections));
+    }
+    withOthers(all, other -> lines.addAll(passed(all, other, 64)));
+    return lines;
   }
 
-  /** Hits and stored misses beside the other proxies, one after the other. */
-  private void others(
-      ProxyServers servers,
-      int origin,
-      ServerProcess evergreen,
-      ServerProcess nginx,
-      List<Line> lines)
+  private List<Line> passed(Compared all, ServerProcess other, int connections)
       throws IOException, InterruptedException {
-    var script = Files.writeString(servers.folder().resolve("miss.lua"), MISSES);
+    var what = "passed on, 1 KB, %d connections".formatted(connections);
+    return compare(what, all.evergreen(), other, load("/p/" + SMALL, connections));
+  }
+
+  private List<Line> byHttp2(Compared all) throws IOException, InterruptedException {
+    if (!Programs.has("h2load")) {
+      throw new IOException("h2load is needed for http2; it is in the package nghttp2-client");
+    }
+    var lines = new ArrayList<Line>();
+    try (var nginx = all.servers().nginxByHttp2(all.origin())) {
+      for (int size : List.of(SMALL, 10 << 10)) {
+        var found = byHttp2(all, nginx, size);
+        lines.add(found.getFirst());
+        lines.add(found.getLast().ratioAtLeast(1));
+      }
+    }
+    for (var other : all.servers().othersByHttp2()) {
+      try (var server = other.start(all.origin())) {
+        lines.addAll(byHttp2(all, server, SMALL));
+      }
+    }
+    return lines;
+  }
+
+  private List<Line> byHttp2(Compared all, ServerProcess other, int size)
+      throws IOException, InterruptedException {
+    var what = "hits of %d KB by HTTP/2, 16 × 32 streams".formatted(size >> 10);
+    return compare(what, all.evergreen(), other, server -> h2load(server, size));
+  }
+
+  /** Hits beside the other proxies, one after the other. */
+  private List<Line> others(Compared all) throws IOException, InterruptedException {
+    var lines = new ArrayList<Line>();
+    withOthers(
+        all,
+        other -> {
+          for (int size : SIZES) {
+            for (int connections : quick ? List.of(16) : CONNECTIONS) {
+              var what = "hits of %d KB, %d connections".formatted(size >> 10, connections);
+              var load = load("/" + size, connections);
+              lines.addAll(compare(what, all.evergreen(), other, load));
+            }
+          }
+        });
+    return lines;
+  }
+
+  /** What is done with another proxy. */
+  private interface Comparison {
+    void with(ServerProcess other) throws IOException, InterruptedException;
+  }
+
+  private static void withOthers(Compared all, Comparison comparison)
+      throws IOException, InterruptedException {
+    for (var other : all.servers().others()) {
+      try (var server = other.start(all.origin())) {
+        comparison.with(server);
+      }
+    }
+  }
+
+  /** Stored misses: ours stores them on its disk where the other one does. */
+  private List<Line> misses(Compared all) throws IOException, InterruptedException {
+    var script = Files.writeString(all.servers().folder().resolve("miss.lua"), MISSES);
     Load misses = server -> wrk(server, "/", 64, script);
-    if (wants("misses")) {
+    var what = "stored misses of 1 KB, 64 connections";
+    var lines = new ArrayList<Line>();
+    try (var withDisk = all.servers().evergreenWithDisk(all.origin(), 4L << 30)) {
       for (int i = 0; i < WARM_UPS; i++) {
-        var _ = misses.run(evergreen);
+        var _ = misses.run(all.evergreen());
+        var _ = misses.run(withDisk);
       }
-      lines.addAll(compare("stored misses of 1 KB, 64 connections", evergreen, nginx, misses));
+      lines.addAll(compare(what + ", on disks", withDisk, all.nginx(), misses));
+      withOthers(
+          all,
+          other -> {
+            if (other.name().equals("ats")) {
+              var found = compare(what + ", on disks", withDisk, other, misses);
+              lines.add(found.getFirst().ratioAtMost(1.2));
+              lines.add(found.getLast());
+            } else {
+              lines.addAll(compare(what + ", in memory", all.evergreen(), other, misses));
+            }
+          });
     }
-    for (var program : List.of("varnishd", "haproxy", "traffic_server")) {
-      if (!Programs.has(program)) {
-        continue;
-      }
-      try (var other =
-          switch (program) {
-            case "varnishd" -> servers.varnish(origin);
-            case "haproxy" -> servers.haproxy(origin);
-            default -> servers.ats(origin);
-          }) {
-        for (int size : wants("others") ? SIZES : List.<Integer>of()) {
-          var what = "hits of %d KB, 16 connections".formatted(size >> 10);
-          lines.addAll(compare(what, evergreen, other, load("/" + size, 16)));
-        }
-        if (wants("misses")) {
-          var found = compare("stored misses of 1 KB, 64 connections", evergreen, other, misses);
-          boolean limited = other.name().equals("ats");
-          lines.add(limited ? found.getFirst().ratioAtMost(1.2) : found.getFirst());
-          lines.add(found.getLast());
-        }
-      }
-    }
+    return lines;
   }
 
   private List<Line> compare(String what, ServerProcess ours, ServerProcess theirs, Load load)
@@ -265,8 +339,8 @@ final class ProxyCommand implements Callable<Integer> {
     return new Turn(used / number(REQUESTS, said), number(RATE, said));
   }
 
-  private Turn h2load(ServerProcess server) throws IOException, InterruptedException {
-    var uri = "http://127.0.0.1:" + server.port() + "/" + SMALL;
+  private Turn h2load(ServerProcess server, int size) throws IOException, InterruptedException {
+    var uri = "http://127.0.0.1:" + server.port() + "/" + size;
     double before = server.processorMicros();
     var said = run(List.of("h2load", "-t1", "-c16", "-m32", "-D" + seconds, uri));
     double used = server.processorMicros() - before;
@@ -286,8 +360,7 @@ final class ProxyCommand implements Callable<Integer> {
     }
     var our = new ArrayList<Paced.Result>();
     var their = new ArrayList<Paced.Result>();
-    int times = quick ? rounds : Math.max(rounds, 15);
-    for (int round = 0; round < times; round++) {
+    for (int round = 0; round < tailRounds(); round++) {
       boolean oursFirst = round % 2 == 0;
       (oursFirst ? our : their).add(paced(oursFirst ? evergreen : nginx, 0.75 * peak));
       (oursFirst ? their : our).add(paced(oursFirst ? nginx : evergreen, 0.75 * peak));
@@ -297,6 +370,10 @@ final class ProxyCommand implements Callable<Integer> {
         tail(what + "99th percentile", "µs", our, their, Paced.Result::answers).ratioAtMost(1),
         tail(what + "that of the generator's delays", "µs", our, their, Paced.Result::ownDelays),
         tail(what + "how busy the generator was", "%", our, their, r -> 100 * r.busy()));
+  }
+
+  private int tailRounds() {
+    return quick ? rounds : Math.max(rounds, 15);
   }
 
   private static Line tail(
@@ -331,26 +408,24 @@ final class ProxyCommand implements Callable<Integer> {
                 Integer.toString(seconds))));
   }
 
-  private void workload(ProxyServers servers, List<Line> lines) throws Exception {
+  private List<Line> workload(ProxyServers servers) throws Exception {
     say("the workload after Polymix-3");
     var figures = report.figures(Files.createTempDirectory("bench-proxy-figures"));
-    try (var workload = new Polymix(quick ? 8 : 40);
-        var evergreen = servers.evergreenWithDisk(workload.port());
-        var nginx = servers.nginx(workload.port())) {
-      var rates = quick ? List.of(200, 600) : List.of(200, 600, 1000, 1400);
-      // So that the JVMs, the generator's too, have compiled what they need.
-      var _ = workload.run(nginx, rates.getLast());
-      var _ = workload.run(evergreen, rates.getLast());
-      var found = new ArrayList<Polymix.Result>();
-      for (int rate : rates) {
-        found.add(workload.run(evergreen, rate));
-        found.add(workload.run(nginx, rate));
-      }
-      lines.addAll(Polymix.lines(found));
+    var rates = quick ? List.of(200, 600) : List.of(400, 900, 1450);
+    try (var workload = new Workload(quick ? 8 : 40, rates.getLast());
+        var evergreen = servers.evergreenWithDisk(workload.port(), Polymix.CACHE);
+        var nginx = servers.nginx(workload.port(), Polymix.CACHE)) {
+      var polymix = new Polymix(workload, evergreen, nginx);
+      polymix.run(rates, workloadRounds());
       Files.createDirectories(figures);
-      Polymix.figure(found).write(figures.resolve("proxy-workload.svg"));
+      polymix.figure().write(figures.resolve("proxy-workload.svg"));
+      spec.commandLine().getOut().println("figure: " + figures.resolve("proxy-workload.svg"));
+      return polymix.lines();
     }
-    spec.commandLine().getOut().println("figure: " + figures.resolve("proxy-workload.svg"));
+  }
+
+  private int workloadRounds() {
+    return quick ? 1 : Math.min(rounds, 3);
   }
 
   private static String run(List<String> command) throws IOException, InterruptedException {

@@ -21,6 +21,34 @@ record ProxyServers(Path folder) {
   private static final int PROXY_CORE = 0;
   static final int LOAD_CORE = 1;
 
+  /** A proxy of others, which may be started. */
+  interface Other {
+    ServerProcess start(int origin) throws IOException, InterruptedException;
+  }
+
+  /** Those that are installed. */
+  List<Other> others() {
+    var found = new ArrayList<Other>();
+    addIf(found, "varnishd", this::varnish);
+    addIf(found, "haproxy", origin -> haproxy(origin, "", Probe.HTTP));
+    addIf(found, "traffic_server", this::ats);
+    return found;
+  }
+
+  /** Those that are installed and speak HTTP/2 without TLS. */
+  List<Other> othersByHttp2() {
+    var found = new ArrayList<Other>();
+    addIf(found, "varnishd", this::varnish);
+    addIf(found, "haproxy", origin -> haproxy(origin, "proto h2", Probe.CONNECTION));
+    return found;
+  }
+
+  private static void addIf(List<Other> others, String program, Other other) {
+    if (Programs.has(program)) {
+      others.add(other);
+    }
+  }
+
   private static ServerProcess start(Plan plan) throws IOException {
     return plan.on(PROXY_CORE).start();
   }
@@ -53,15 +81,21 @@ record ProxyServers(Path folder) {
   }
 
   ServerProcess nginx(int origin) throws IOException {
-    return caching("nginx", origin, "");
+    return caching("nginx", origin, "", "");
+  }
+
+  /** nginx that keeps at most so many bytes on its disk. */
+  ServerProcess nginx(int origin, long bytes) throws IOException {
+    return caching("nginx", origin, "", "max_size=" + bytes);
   }
 
   /** nginx for clients by HTTP/2 without TLS. */
   ServerProcess nginxByHttp2(int origin) throws IOException {
-    return caching("nginx two", origin, "http2");
+    return caching("nginx two", origin, "http2", "");
   }
 
-  private ServerProcess caching(String name, int origin, String version) throws IOException {
+  private ServerProcess caching(String name, int origin, String version, String limit)
+      throws IOException {
     return nginx(
         name,
         PROXY_CORE,
@@ -69,10 +103,10 @@ record ProxyServers(Path folder) {
         open_file_cache max=4096; upstream o { server 127.0.0.1:%s; keepalive 512; }
         server { listen 127.0.0.1:%%d %s; location / { proxy_pass http://o; proxy_cache z;
         proxy_http_version 1.1; proxy_set_header Connection ""; } }
-        proxy_cache_path %%s keys_zone=z:64m use_temp_path=off;
+        proxy_cache_path %%s keys_zone=z:64m use_temp_path=off %s;
         """
-            .formatted(origin, version),
-        folder.resolve("cache" + version).toString());
+            .formatted(origin, version, limit),
+        Files.createTempDirectory(folder, "cache").toString());
   }
 
   /** Its servers' text has the port, and then a path. */
@@ -106,10 +140,10 @@ record ProxyServers(Path folder) {
     return evergreen(origin, List.of());
   }
 
-  /** Evergreen with its disk, as nginx's cache is there. */
-  ServerProcess evergreenWithDisk(int origin) throws IOException {
-    var disk = folder.resolve("evergreen");
-    return evergreen(origin, List.of("--disk", "4GiB", "--disk-dir", disk.toString()));
+  /** Evergreen that also keeps so many bytes on its disk, as nginx's cache is there. */
+  ServerProcess evergreenWithDisk(int origin, long bytes) throws IOException {
+    var disk = Files.createTempDirectory(folder, "evergreen");
+    return evergreen(origin, List.of("--disk", bytes + "B", "--disk-dir", disk.toString()));
   }
 
   private ServerProcess evergreen(int origin, List<String> more) throws IOException {
@@ -120,7 +154,7 @@ record ProxyServers(Path folder) {
     return start(Plan.of("evergreen", command, Probe.HTTP));
   }
 
-  ServerProcess varnish(int origin) throws IOException {
+  private ServerProcess varnish(int origin) throws IOException {
     return start(
         plan(
             "varnish",
@@ -137,10 +171,13 @@ record ProxyServers(Path folder) {
             "-p",
             "thread_pools=1",
             "-p",
-            "thread_pool_max=1200"));
+            "thread_pool_max=1200",
+            "-p",
+            "feature=+http2"));
   }
 
-  ServerProcess haproxy(int origin) throws IOException {
+  /** HAProxy; what stands behind its address may say which protocol it speaks. */
+  private ServerProcess haproxy(int origin, String protocol, Probe probe) throws IOException {
     int port = Programs.freePort();
     var configuration =
         Files.writeString(
@@ -158,17 +195,18 @@ record ProxyServers(Path folder) {
              max-object-size 4000000
              max-age 3600
             listen l
-             bind 127.0.0.1:%d
+             bind 127.0.0.1:%d %s
              http-request cache-use c
              http-response cache-store c
              server o 127.0.0.1:%d
             """
-                .formatted(port, origin));
-    return start(plan("haproxy", "haproxy", "-db", "-f", configuration.toString()).at(port));
+                .formatted(port, protocol, origin));
+    var command = List.of("haproxy", "-db", "-f", configuration.toString());
+    return start(Plan.of("haproxy", command, probe).at(port));
   }
 
   /** Apache Traffic Server. */
-  ServerProcess ats(int origin) throws IOException, InterruptedException {
+  private ServerProcess ats(int origin) throws IOException, InterruptedException {
     int port = Programs.freePort();
     var root = folder.resolve("ats");
     Files.createDirectories(root.resolve("x"));
