@@ -57,6 +57,8 @@ final class PostgresConnections {
   /** Whether the server may have done what it was asked although it seems to have failed. */
   static boolean isBroken(Connection connection, SQLException e) throws SQLException {
     var state = Objects.requireNonNullElse(e.getSQLState(), "08");
-    return connection.isClosed() || state.startsWith("08") || state.startsWith("57P");
+    // The driver tells so of what it could not read, for instance for want of memory.
+    boolean unread = e.getCause() instanceof Error;
+    return unread || connection.isClosed() || state.startsWith("08") || state.startsWith("57P");
   }
 }
