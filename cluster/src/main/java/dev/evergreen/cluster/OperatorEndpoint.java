@@ -72,7 +72,8 @@ final class OperatorEndpoint implements AutoCloseable {
     var path = exchange.getRequestURI().getPath();
     return switch (exchange.getRequestMethod() + " " + path) {
       case "GET /members" -> new Answer(200, members());
-      case "POST /down" -> down(new String(exchange.getRequestBody().readNBytes(LONGEST_ADDRESS), UTF_8));
+      case "POST /down" ->
+          down(new String(exchange.getRequestBody().readNBytes(LONGEST_ADDRESS), UTF_8));
       case "POST /drain" -> drain();
       default -> new Answer(404, "there are GET /members, POST /down, POST /drain");
     };

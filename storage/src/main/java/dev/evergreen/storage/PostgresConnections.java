@@ -26,6 +26,11 @@ final class PostgresConnections {
     void with(Connection connection) throws SQLException;
   }
 
+  /** How long to try what may be repeated. */
+  long patienceNanos() {
+    return patienceNanos;
+  }
+
   /** Blocks until there is one, for as long as the pool does. */
   Connection open() throws SQLException {
     try {

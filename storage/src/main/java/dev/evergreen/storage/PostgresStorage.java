@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -147,6 +148,7 @@ public final class PostgresStorage implements Storage {
     private static final Set<String> PRIMARIES = Set.of(PostgresDatabase.PRIMARY, "master");
 
     private static final Duration LEAST_PATIENCE = Duration.ofMillis(250);
+
     /** As URLs of other kinds have it; the driver would tell it when it refuses it. */
     private static final Pattern USER_IN_URL = Pattern.compile(PREFIX + "[^?]*@");
 

@@ -185,7 +185,8 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
   }
 
   /**
-   * What is in a file, if all of it can be understood: what cannot may be a list of what is revoked.
+   * What is in a file, if all of it can be understood: what cannot may be a list of what is
+   * revoked.
    */
   private static List<Block> wholeBlocks(Path file) throws IOException, GeneralSecurityException {
     var text = text(file);
