@@ -129,7 +129,12 @@ public final class ClusterNode implements Node {
     var security = settings.security().orElse(null);
     var linkSettings = builder.links.apply(LinkSettings.of(settings.name()));
     this.unreachedNanos = linkSettings.deadAfter().toNanos();
-    this.links = bindLinks(settings, linkSettings);
+    try {
+      this.links = bindLinks(settings, linkSettings);
+    } catch (RuntimeException e) {
+      time.close();
+      throw e;
+    }
     try {
       this.system =
           PekkoSystem.start(settings, links.port(), builder.settings.stopGrace(), security);
@@ -386,17 +391,22 @@ public final class ClusterNode implements Node {
    * missed.
    */
   private void lookWhoIsNotReached() {
-    for (var member : members.values()) {
-      var other = member.id();
-      boolean unreached = member.isUp() && links.brokenNanos(other) > unreachedNanos && mayJudge();
-      if (!unreached && !refusing.contains(other)) {
-        missed.remove(other.address());
-      } else if (unreached && missed.add(other.address())) {
-        log.warning("not-reached", "other", other, "port", member.linkPort());
+    try {
+      members.values().forEach(this::lookWhetherReached);
+    } finally {
+      if (!ended.isDone()) {
+        time.after(LOOK_NANOS, this::lookWhoIsNotReached);
       }
     }
-    if (!ended.isDone()) {
-      time.after(LOOK_NANOS, this::lookWhoIsNotReached);
+  }
+
+  private void lookWhetherReached(Member member) {
+    var other = member.id();
+    boolean unreached = member.isUp() && links.brokenNanos(other) > unreachedNanos && mayJudge();
+    if (!unreached && !refusing.contains(other)) {
+      missed.remove(other.address());
+    } else if (unreached && missed.add(other.address())) {
+      log.warning("not-reached", "other", other, "port", member.linkPort());
     }
   }
 
@@ -873,8 +883,17 @@ public final class ClusterNode implements Node {
       return this;
     }
 
-    /** The settings of grains and computations. */
+    /**
+     * The settings of grains and computations.
+     *
+     * @throws IllegalArgumentException if subscriptions would end before they are renewed
+     */
     public Builder settings(NodeSettings settings) {
+      if (settings.leaseFor().compareTo(settings.renewEvery().multipliedBy(2)) < 0) {
+        throw new IllegalArgumentException(
+            "leaseFor must be at least twice renewEvery, of all nodes, or subscriptions end without a word: but they are %s and %s"
+                .formatted(settings.leaseFor(), settings.renewEvery()));
+      }
       this.settings = settings;
       return this;
     }

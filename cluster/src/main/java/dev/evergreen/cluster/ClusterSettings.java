@@ -42,6 +42,9 @@ record ClusterSettings(
     boolean plaintextAnywhere,
     boolean crashEvidence) {
 
+  /** Pekko's own patience is set to that, as it must not be shorter ({@link PekkoRules}). */
+  private static final Duration LONGEST_START = Duration.ofDays(30);
+
   private static final Pattern NAME = Pattern.compile("[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}");
 
   /**
@@ -64,8 +67,10 @@ record ClusterSettings(
       throw new IllegalArgumentException(
           "There may be 1 to 10,000 partitions, but were to be " + partitions);
     }
-    if (!joinWithin.isPositive()) {
-      throw new IllegalArgumentException("joinWithin must be positive, but was " + joinWithin);
+    if (!joinWithin.isPositive() || joinWithin.compareTo(LONGEST_START) > 0) {
+      throw new IllegalArgumentException(
+          "joinWithin must be positive, and at most %d days, but was %s"
+              .formatted(LONGEST_START.toDays(), joinWithin));
     }
     if (linkPort != 0
         && seeds instanceof Seeds.Addresses(var addresses)

@@ -32,11 +32,20 @@ final class NodeConfiguration {
 
   static void apply(Settings settings, ClusterNode.Builder builder) {
     settings.apply(takers(builder));
-    builder.settings(settings.changed(builder.settings, ""));
+    var changed = settings.changed(builder.settings, "");
+    try {
+      builder.settings(changed);
+    } catch (IllegalArgumentException e) {
+      throw settings.refusal("lease-for", "and renew-every do not fit: " + e.getMessage(), e);
+    }
     // What is wrong with them is told here, by the file's name; the cluster's name comes later.
     var _ = settings.changed(LinkSettings.of("a-cluster"), LINK);
     builder.links(links -> settings.changed(links, LINK));
     if (settings.get("dns") != null || settings.get("dns-at-least") != null) {
+      if (settings.get("seeds") != null) {
+        throw settings.refusal(
+            "dns", "and seeds are both given: the other nodes are found by one of them", null);
+      }
       applyDns(settings, builder);
     }
     if (settings.keys().stream().anyMatch(key -> key.startsWith("tls-"))) {

@@ -17,6 +17,7 @@ import java.util.Set;
 final class OperatorEndpoint implements AutoCloseable {
 
   private static final int LAST_WORDS_SECONDS = 2;
+  private static final int LONGEST_ADDRESS = 1 << 10;
   private static final Set<String> HERE = Set.of("127.0.0.1", "localhost", "[::1]");
 
   private final ClusterNode node;
@@ -71,7 +72,8 @@ final class OperatorEndpoint implements AutoCloseable {
     var path = exchange.getRequestURI().getPath();
     return switch (exchange.getRequestMethod() + " " + path) {
       case "GET /members" -> new Answer(200, members());
-      case "POST /down" -> down(new String(exchange.getRequestBody().readAllBytes(), UTF_8));
+      case "POST /down" ->
+          down(new String(exchange.getRequestBody().readNBytes(LONGEST_ADDRESS), UTF_8));
       case "POST /drain" -> drain();
       default -> new Answer(404, "there are GET /members, POST /down, POST /drain");
     };

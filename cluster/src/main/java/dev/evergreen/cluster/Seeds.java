@@ -72,7 +72,7 @@ public sealed interface Seeds {
    * stableFor}, and nodes at all others have answered that they are in none. The JVM keeps answers
    * for 30 seconds unless it is started with {@code -Dsun.net.inetaddr.ttl=1}.
    *
-   * @param atLeast at least half of the nodes that are started together, or two clusters may begin
+   * @param atLeast more than half of the nodes that are started together, or two clusters may begin
    */
   record Dns(String name, int port, int atLeast, Duration stableFor) implements Seeds {
 

@@ -129,6 +129,16 @@ final class NodeConfigurationTest {
     var seeds = configured("dns = nodes.local:4000\ndns-at-least = 2").described().seeds();
     assertEquals(new Seeds.Dns("nodes.local", 4000, 2), seeds);
     assertNames("dns = nodes.local:4000", "dns-at-least");
+    assertNames("dns = nodes.local:4000\ndns-at-least = 2\nseeds = a:4000", "dns");
+  }
+
+  /** Else results would be stale between the end of a lease and the next renewal. */
+  @Test
+  void aLeaseOutlastsARenewalThatIsLate() throws IOException {
+    var settings = configured("renew-every = 2min\nlease-for = 4min").settings;
+    assertEquals(java.time.Duration.ofMinutes(4), settings.leaseFor());
+    assertNames("renew-every = 2min", "lease-for");
+    assertNames("lease-for = 59s", "lease-for");
   }
 
   @ParameterizedTest

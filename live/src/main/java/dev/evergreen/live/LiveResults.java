@@ -111,7 +111,15 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     result.users.put(payers, 1);
     shares(result).forEach(share -> share.made++);
     live.put(key, result);
-    result.start();
+    boolean started = false;
+    try {
+      result.start();
+      started = true;
+    } finally {
+      if (!started) {
+        remove(result); // Else who comes next would wait for it.
+      }
+    }
     return result;
   }
 

@@ -230,6 +230,25 @@ final class LiveResultsTest {
     assertFalse(one.isOver());
   }
 
+  @Test
+  void whatCannotBeBegunIsNotWaitedForByTheNext() throws Exception {
+    var payers = List.of("p");
+    assertThrows(
+        OutOfMemoryError.class,
+        () ->
+            results.acquire(
+                "a",
+                payers,
+                () ->
+                    new Watched("a", payers, () -> 1, null) {
+                      @Override
+                      protected String name() {
+                        throw new OutOfMemoryError("of the test");
+                      }
+                    }));
+    assertEquals("2! CURRENT", acquire("a", "p", () -> 2).next());
+  }
+
   /** Seen: the last result stayed for ever, labelled as current. */
   @Test
   void anErrorOfAValueIsAFailureAndTheNextResultIsShown() throws Exception {

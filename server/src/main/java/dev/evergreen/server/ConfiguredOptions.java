@@ -56,7 +56,7 @@ final class ConfiguredOptions implements IDefaultValueProvider {
   void read(Path from) {
     try {
       file = known(Settings.of(from));
-    } catch (UncheckedIOException e) {
+    } catch (UncheckedIOException | IllegalArgumentException e) {
       throw new ParameterException(command, String.valueOf(e.getMessage()), e);
     }
   }

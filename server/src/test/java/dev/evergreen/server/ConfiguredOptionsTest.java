@@ -67,6 +67,12 @@ final class ConfiguredOptionsTest {
   }
 
   @Test
+  void aFileThatIsNoneOfPropertiesIsNamed() throws IOException {
+    var said = told(Map.of(), "--config", file("goods = C:\\users\\ada"));
+    assertTrue(said.contains("shop.conf") && !said.contains("invoke"), said);
+  }
+
+  @Test
   void theCommandLineGoesBeforeTheEnvironmentAndThatBeforeTheFile() throws IOException {
     var file = file("port = 1\nopen = true\ngoods = a,b\n");
     var environment = Map.of("EVERGREEN_SHOP_PORT", "2", "EVERGREEN_MALL_PORT", "9");

@@ -26,6 +26,11 @@ final class PostgresConnections {
     void with(Connection connection) throws SQLException;
   }
 
+  /** How long to try what may be repeated. */
+  long patienceNanos() {
+    return patienceNanos;
+  }
+
   /** Blocks until there is one, for as long as the pool does. */
   Connection open() throws SQLException {
     try {
@@ -57,6 +62,8 @@ final class PostgresConnections {
   /** Whether the server may have done what it was asked although it seems to have failed. */
   static boolean isBroken(Connection connection, SQLException e) throws SQLException {
     var state = Objects.requireNonNullElse(e.getSQLState(), "08");
-    return connection.isClosed() || state.startsWith("08") || state.startsWith("57P");
+    // The driver tells so of what it could not read, for instance for want of memory.
+    boolean unread = e.getCause() instanceof Error;
+    return unread || connection.isClosed() || state.startsWith("08") || state.startsWith("57P");
   }
 }

@@ -5,36 +5,49 @@ import dev.evergreen.storage.Request.IsAlive;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.sql.SQLTimeoutException;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The table {@code grain_node (cluster, address, incarnation, alive)} of a PostgreSQL database: who
  * is alive.
  *
- * <p>A statement that saves joins its node's row in, and locks it {@code for key share} until it is
- * committed. A node is given up in two steps, each its own transaction, so that saves that follow
- * each other without a pause cannot keep it from being given up:
+ * <p>A statement that saves looks at its node's row, and locks nothing for that: to lock the row
+ * made a save a fifth dearer. A node is given up in three steps, so that saves that follow each
+ * other without a pause cannot keep it from being given up:
  *
  * <ol>
  *   <li>{@code alive} becomes false, if the one who wants it is alive. Both rows are locked for
- *       that, in their order, so that two that give each other up follow each other. A save's lock
- *       allows it, so nobody that saves is waited for, and statements that begin afterwards save
- *       nothing.
- *   <li>The row is deleted. A save's lock does not allow it, so this waits for the statements that
- *       began before. One of them that had no lock yet finds no row when it tries, and saves
- *       nothing either: PostgreSQL looks at the latest version of a row that it locks.
+ *       that, in their order, so that two that give each other up follow each other.
+ *   <li>The statements that are under way are waited for: all that have locked the table of states
+ *       in order to write. A statement locks the tables that it is for before it takes the snapshot
+ *       that it works by, in transactions that only read what is committed. So one that locks it
+ *       later sees that the node is not alive, and saves nothing. Locks are kept until what was
+ *       saved can be seen.
+ *   <li>The row is deleted.
  * </ol>
  *
  * <p>Thread-safe.
  */
 final class PostgresNodes implements DatabaseFence.Nodes {
 
-  /** Yields a row if the node is alive, which it stays until the statement is committed. */
-  static final String STAYS_ALIVE =
-      "select from grain_node where cluster = ? and address = ? and incarnation = ? and alive"
-          + " for key share";
+  /** Yields a row if the node is alive. */
+  static final String IS_ALIVE =
+      "select from grain_node where cluster = ? and address = ? and incarnation = ? and alive";
+
+  /** The transactions that may be saving. Those that wait for a lock have no snapshot yet. */
+  private static final String UNDER_WAY =
+      """
+      select virtualtransaction from pg_locks
+      where locktype = 'relation' and granted and mode = 'RowExclusiveLock'
+        and relation = 'grain_state'::regclass
+        and database = (select oid from pg_database where datname = current_database())""";
+
+  private static final long SHORTEST_PAUSE_NANOS = 100_000;
+  private static final long LONGEST_PAUSE_NANOS = 20_000_000;
 
   private static final String IS = "(cluster = ? and address = ? and incarnation = ?)";
   private static final String ONE = " where " + IS;
@@ -64,6 +77,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   @Override
   public boolean giveUp(Member member, Member by) throws SQLException {
     boolean may = judge(member, by);
+    awaitSavesUnderWay();
     // Also if another one has begun to give it up.
     execute("delete from grain_node" + ONE + " and not alive", member);
     return may;
@@ -81,6 +95,33 @@ final class PostgresNodes implements DatabaseFence.Nodes {
         return row.getBoolean(1);
       }
     }
+  }
+
+  private void awaitSavesUnderWay() throws SQLException {
+    long begin = System.nanoTime();
+    long pause = SHORTEST_PAUSE_NANOS;
+    try (var connection = connections.open()) {
+      for (var left = savesUnderWay(connection); !left.isEmpty(); ) {
+        if (System.nanoTime() - begin >= connections.patienceNanos()) {
+          throw new SQLTimeoutException(
+              "transactions that write to grain_state do not end: " + String.join(", ", left));
+        }
+        LockSupport.parkNanos(pause);
+        pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
+        left.retainAll(savesUnderWay(connection));
+      }
+    }
+  }
+
+  private static Set<String> savesUnderWay(Connection connection) throws SQLException {
+    var found = new HashSet<String>();
+    try (var select = connection.prepareStatement(UNDER_WAY);
+        var rows = select.executeQuery()) {
+      while (rows.next()) {
+        found.add(rows.getString(1));
+      }
+    }
+    return found;
   }
 
   private void execute(String sql, Member member) throws SQLException {
@@ -115,7 +156,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   }
 
   static boolean isAlive(Connection connection, Member member) throws SQLException {
-    try (var select = connection.prepareStatement("select from grain_node" + ONE + " and alive")) {
+    try (var select = connection.prepareStatement(IS_ALIVE)) {
       set(select, member);
       try (var row = select.executeQuery()) {
         return row.next();
@@ -123,17 +164,18 @@ final class PostgresNodes implements DatabaseFence.Nodes {
     }
   }
 
-  /**
-   * Sets the first parameters of a statement.
-   *
-   * @return how many
-   */
-  static int set(PreparedStatement statement, Member member) throws SQLException {
-    return set(statement, 0, member);
+  /** Sets the first parameters of a statement. */
+  private static void set(PreparedStatement statement, Member member) throws SQLException {
+    set(statement, 0, member);
   }
 
-  private static int set(PreparedStatement statement, int before, Member member)
-      throws SQLException {
+  /**
+   * Sets parameters of a statement.
+   *
+   * @param before how many there are before them
+   * @return how many are set then
+   */
+  static int set(PreparedStatement statement, int before, Member member) throws SQLException {
     statement.setString(before + 1, member.cluster());
     statement.setString(before + 2, member.id().address());
     statement.setLong(before + 3, member.id().incarnation());

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -147,6 +148,10 @@ public final class PostgresStorage implements Storage {
     private static final Set<String> PRIMARIES = Set.of(PostgresDatabase.PRIMARY, "master");
 
     private static final Duration LEAST_PATIENCE = Duration.ofMillis(250);
+
+    /** As URLs of other kinds have it; the driver would tell it when it refuses it. */
+    private static final Pattern USER_IN_URL = Pattern.compile(PREFIX + "[^?]*@");
+
     private static final Duration MOST_PATIENCE = Duration.ofMinutes(10);
 
     /** Checks them. */
@@ -155,6 +160,11 @@ public final class PostgresStorage implements Storage {
         throw new IllegalArgumentException(
             "'%s' is no URL of a PostgreSQL database, such as %s//localhost:5432/chirper"
                 .formatted(place(url), PREFIX));
+      }
+      if (USER_IN_URL.matcher(url).lookingAt()) {
+        throw new IllegalArgumentException(
+            "The URL must be as %s//localhost:5432/chirper, without a user before the host: give user and password by themselves"
+                .formatted(PREFIX));
       }
       var servers = servers(url);
       if (!PRIMARIES.contains(servers)) {

@@ -50,24 +50,24 @@ final class PostgresTable {
    */
   private static final String SAVE =
       """
-      %s
       insert into grain_state (id, type, key, revision, state)
       select a.id, a.type, a.key, a.expected + 1, a.state
-      from %s unnest(?::bytea[], ?::bytea[], ?::bytea[], ?::bigint[], ?::bytea[])
+      from unnest(?::bytea[], ?::bytea[], ?::bytea[], ?::bigint[], ?::bytea[])
         as a (id, type, key, expected, state)
       where a.expected =
         coalesce((select g.revision from grain_state g where g.id = a.id), 0)
+        %s
       order by a.id
       on conflict (id) do update
         set revision = excluded.revision, state = excluded.state
         where grain_state.revision = excluded.revision - 1
       returning id""";
 
-  private static final String SAVE_BY_ANYBODY = SAVE.formatted("", "");
+  private static final String SAVE_BY_ANYBODY = SAVE.formatted("");
 
-  /** Without a row of the node's there is none to insert. */
+  /** Inserts nothing without a row of the node's. */
   private static final String SAVE_BY_NODE =
-      SAVE.formatted("with me as (" + PostgresNodes.STAYS_ALIVE + ")", "me,");
+      SAVE.formatted("and exists (" + PostgresNodes.IS_ALIVE + ")");
 
   private static final String LOAD =
       "select id, revision, state from grain_state where id = any (?::bytea[])";
@@ -160,17 +160,17 @@ final class PostgresTable {
     }
     var by = saves.getFirst().by();
     try (var upsert = connection.prepareStatement(by == null ? SAVE_BY_ANYBODY : SAVE_BY_NODE)) {
-      int set = by == null ? 0 : PostgresNodes.set(upsert, by);
-      upsert.setArray(++set, array(connection, ids.stream().map(ByteBuffer::array)));
+      upsert.setArray(1, array(connection, ids.stream().map(ByteBuffer::array)));
       upsert.setArray(
-          ++set,
-          array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().type()))));
+          2, array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().type()))));
       upsert.setArray(
-          ++set,
-          array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().key()))));
+          3, array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().key()))));
       upsert.setArray(
-          ++set, connection.createArrayOf("bigint", saves.stream().map(Save::expected).toArray()));
-      upsert.setArray(++set, array(connection, saves.stream().map(Save::state)));
+          4, connection.createArrayOf("bigint", saves.stream().map(Save::expected).toArray()));
+      upsert.setArray(5, array(connection, saves.stream().map(Save::state)));
+      if (by != null) {
+        PostgresNodes.set(upsert, 5, by);
+      }
       // It returns when the statement is committed.
       try (var rows = upsert.executeQuery()) {
         while (rows.next()) {

@@ -65,12 +65,14 @@ final class RequestQueue<R extends Request<?>> {
    * @return in the order they were put; empty if the queue is closed and nothing is left in it
    */
   List<R> take(int most, long enough) {
-    var taken = new ArrayList<R>();
+    List<R> taken;
     lock.lock();
     try {
       while (waiting.isEmpty() && !closed) {
         changed.awaitUninterruptibly();
       }
+      // Has room for all, so that nothing is lost where memory ends.
+      taken = new ArrayList<>(Math.min(most, waiting.size()));
       for (long bytes = 0; taken.size() < most && bytes < enough && !waiting.isEmpty(); ) {
         var request = waiting.remove();
         bytes += request.size();

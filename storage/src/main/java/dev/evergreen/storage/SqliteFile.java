@@ -54,7 +54,12 @@ final class SqliteFile implements AutoCloseable {
     this.patience = patience;
     this.last = prepared(connection());
     this.files = List.of(path, beside(path, "-wal"), beside(path, "-shm"));
-    this.identity = identity();
+    try {
+      this.identity = identity();
+    } catch (Throwable e) {
+      last.close();
+      throw e;
+    }
     this.turn = new SqliteTurn(path, TURN_PATIENCE);
   }
 
@@ -103,7 +108,7 @@ final class SqliteFile implements AutoCloseable {
       }
       checkInPlace();
       return new GrainTable(connection, turn, this::checkInPlace);
-    } catch (SQLException e) {
+    } catch (Throwable e) {
       connection.close();
       throw e;
     }

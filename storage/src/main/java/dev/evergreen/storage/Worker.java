@@ -2,12 +2,16 @@ package dev.evergreen.storage;
 
 import java.sql.SQLException;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The body of a platform thread that serves a queue until it is closed and empty. A failure fails
  * the requests at hand, as far as they have no answer, and no others.
  */
 final class Worker<R extends Request<?>> implements Runnable {
+
+  private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private final RequestQueue<R> queue;
   private final int most;
@@ -27,19 +31,32 @@ final class Worker<R extends Request<?>> implements Runnable {
 
   @Override
   public void run() {
-    for (var batch = queue.take(most, enough); !batch.isEmpty(); batch = queue.take(most, enough)) {
-      // Whoever has lost patience wants no answer.
-      serve(batch.stream().filter(request -> !request.answer().isDone()).toList());
+    while (serveNext()) {
+      // Until there is nothing more.
     }
     job.end();
   }
 
-  private void serve(List<R> batch) {
-    if (batch.isEmpty()) {
-      return;
-    }
+  private boolean serveNext() {
+    List<R> batch;
     try {
-      job.serve(batch);
+      batch = queue.take(most, enough);
+    } catch (OutOfMemoryError e) {
+      // Nothing was taken. Others may have ended soon.
+      LockSupport.parkNanos(PAUSE_NANOS);
+      return true;
+    }
+    serve(batch);
+    return !batch.isEmpty();
+  }
+
+  private void serve(List<R> batch) {
+    try {
+      // Whoever has lost patience wants no answer.
+      var awaited = batch.stream().filter(request -> !request.answer().isDone()).toList();
+      if (!awaited.isEmpty()) {
+        job.serve(awaited);
+      }
     } catch (Throwable failure) {
       // Whatever it is, an OutOfMemoryError too: the callers wait for an answer, and others come.
       batch.forEach(request -> request.answer().completeExceptionally(failure));

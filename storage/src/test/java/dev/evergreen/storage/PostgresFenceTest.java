@@ -18,9 +18,13 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.SplittableRandom;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -29,6 +33,9 @@ import org.junit.jupiter.api.Timeout;
 final class PostgresFenceTest {
 
   private static final NodeId NODE = new NodeId("here:1", 7);
+  private static final int ROUNDS = 100;
+  private static final int SAVERS = 4;
+  private static final RandomGenerator RANDOM = new SplittableRandom(7);
   private static final AtomicLong GATES = new AtomicLong();
 
   private final PostgresServer server = PostgresServer.get();
@@ -48,7 +55,7 @@ final class PostgresFenceTest {
         save = save(fence.storageOf(NODE), 0);
         awaitSessions("wait_event = 'advisory'", 1);
         givenUp = giveUp(fence);
-        awaitSessions("wait_event = 'transactionid'", 1);
+        awaitNotAlive(fence);
         // No other may begin meanwhile, however many follow each other.
         assertThrows(
             NodeGivenUpException.class,
@@ -79,24 +86,48 @@ final class PostgresFenceTest {
     }
   }
 
-  /** Its snapshot shows the node alive, and its lock comes when the row is gone. */
+  /** Whatever was acknowledged is seen by who gave the node up, and nothing is saved afterwards. */
   @Test
-  void aStatementWhoseSnapshotIsOlderThanTheEndOfItsNodeSavesNothing() throws Exception {
+  void nothingIsSavedOnceANodeIsGivenUp() throws Exception {
     try (var storage = open(Duration.ofSeconds(20))) {
-      var fence = joined(storage);
-      FutureTask<Long> save;
-      try (var other = DriverManager.getConnection(url);
-          var statement = other.createStatement()) {
-        other.setAutoCommit(false);
-        statement.execute("delete from grain_node");
-        save = save(fence.storageOf(NODE), 0);
-        awaitSessions("wait_event = 'transactionid'", 1);
-        assertTrue(fence.isAlive(NODE));
-        other.commit();
+      var fence = storage.fence("cluster").orElseThrow();
+      for (int round = 0; round < ROUNDS; round++) {
+        var node = new NodeId("here:1", round);
+        fence.join(node);
+        var mine = fence.storageOf(node);
+        var savers = new ArrayList<FutureTask<Long>>();
+        for (int saver = 0; saver < SAVERS; saver++) {
+          int grain = SAVERS * round + saver;
+          savers.add(start(new FutureTask<>(() -> saveUntilGivenUp(mine, grain))));
+        }
+        LockSupport.parkNanos(RANDOM.nextLong(5_000_000));
+        assertTrue(fence.giveUp(node, node));
+        var seen = new ArrayList<Long>();
+        for (int saver = 0; saver < SAVERS; saver++) {
+          seen.add(revision(storage, SAVERS * round + saver));
+        }
+        for (int saver = 0; saver < SAVERS; saver++) {
+          assertEquals(seen.get(saver), savers.get(saver).get(), "what was acknowledged");
+          assertEquals(seen.get(saver), revision(storage, SAVERS * round + saver), "what is there");
+        }
       }
-      assertGivenUp(save);
-      assertTrue(storage.load(grain(0)).isEmpty());
     }
+  }
+
+  /** Saves one state after the other; answers with the last revision that was acknowledged. */
+  private static long saveUntilGivenUp(Storage storage, int grain) {
+    long revision = Storage.NONE;
+    while (true) {
+      try {
+        revision = storage.save(grain(grain), revision, bytes("state"));
+      } catch (NodeGivenUpException e) {
+        return revision;
+      }
+    }
+  }
+
+  private static long revision(Storage storage, int grain) {
+    return storage.load(grain(grain)).map(Storage.Stored::revision).orElse(Storage.NONE);
   }
 
   @Test
@@ -269,6 +300,12 @@ final class PostgresFenceTest {
         var row = statement.executeQuery(query)) {
       row.next();
       return row.getLong(1);
+    }
+  }
+
+  private static void awaitNotAlive(Fence fence) throws InterruptedException {
+    while (fence.isAlive(NODE)) {
+      Thread.sleep(5);
     }
   }
 

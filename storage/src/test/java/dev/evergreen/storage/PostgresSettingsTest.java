@@ -62,6 +62,8 @@ final class PostgresSettingsTest {
     assertRefused("is none of connections, password, patience, url, user", "USR", "ada");
     assertRefused("'jdbc:oracle:x' is no URL", "URL", "jdbc:oracle:x?password=secret");
     assertRefused("'postgresql://db/x' is no URL", "URL", "postgresql://ada:secret@db/x");
+    assertRefused("without a user", "URL", "jdbc:postgresql://ada:secret@db/x");
+    assertRefused("without a user", "URL", "jdbc:postgresql://ada:sec/secret@db/x");
   }
 
   private static void assertRefused(String message, String key, String value) {

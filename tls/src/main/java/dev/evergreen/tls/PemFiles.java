@@ -60,18 +60,21 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
   private static final char[] NO_PASSWORD = {};
   private static final Pattern BLOCK =
       Pattern.compile("-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \\1-----");
-  private static final Pattern BEGIN = Pattern.compile("-----BEGIN ");
-  private static final Pattern END = Pattern.compile("-----END [A-Z0-9 ]+-----");
+
+  /** What begins or ends a block, or is cut off amid that. */
+  private static final Pattern MARK = Pattern.compile("-----(BEGIN |END |[A-Z]*\\s*\\z)");
+
+  private static final String CERTIFICATE = "CERTIFICATE";
+  private static final String REVOKED = "X509 CRL";
   private static final String PKCS8 = "PRIVATE KEY";
   private static final Set<String> KEYS = Set.of(PKCS8, "RSA PRIVATE KEY", "EC PRIVATE KEY");
 
+  /** What may stand beside certificates and is passed over. */
+  private static final Set<String> OTHERS =
+      Set.of("ENCRYPTED PRIVATE KEY", "EC PARAMETERS", "DH PARAMETERS");
+
   /** What a file holds between two lines that name its type. */
   private record Block(String type, byte[] bytes) {}
-
-  /** The files that there are. */
-  public List<Path> all() {
-    return authority == null ? List.of(key, certificates) : List.of(key, certificates, authority);
-  }
 
   /**
    * Reads the files.
@@ -81,13 +84,25 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
    *     certificate; the message says which
    */
   public SSLContext load() throws IOException, GeneralSecurityException {
+    return context(keys(), trust());
+  }
+
+  /** A context that shows one certificate, and judges those of others. */
+  public static SSLContext context(KeyManager[] keys, X509TrustManager trust)
+      throws GeneralSecurityException {
     var made = SSLContext.getInstance("TLS");
-    made.init(keys(), new TrustManager[] {trust()}, null);
+    made.init(keys, new TrustManager[] {trust}, null);
     return made;
   }
 
-  /** What shows the certificate. */
-  KeyManager[] keys() throws IOException, GeneralSecurityException {
+  /**
+   * Reads the key, and the certificate that is shown.
+   *
+   * @throws IOException if a file cannot be read; the message says which
+   * @throws GeneralSecurityException if one holds something else, or the key is not that of the
+   *     certificate; the message says which
+   */
+  public KeyManager[] keys() throws IOException, GeneralSecurityException {
     var identity = identity();
     var own = emptyStore();
     own.setKeyEntry("own", identity.key(), NO_PASSWORD, identity.chain());
@@ -135,7 +150,7 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
       for (var certificate : certificates(authority)) {
         trusted.setCertificateEntry("authority-" + trusted.size(), certificate);
       }
-      revoked.addAll(read(authority, "X509 CRL", CertificateFactory::generateCRL));
+      revoked.addAll(read(authority, REVOKED, CertificateFactory::generateCRL));
     }
     var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
     if (revoked.isEmpty()) {
@@ -169,13 +184,31 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     return store;
   }
 
-  /** A file of which the end is missing is refused: it may lack a list of what is revoked. */
-  private static String wholeText(Path file) throws IOException, GeneralSecurityException {
+  /**
+   * What is in a file, if all of it can be understood: what cannot may be a list of what is
+   * revoked.
+   */
+  private static List<Block> wholeBlocks(Path file) throws IOException, GeneralSecurityException {
     var text = text(file);
-    if (BEGIN.matcher(text).results().count() > END.matcher(text).results().count()) {
-      throw new GeneralSecurityException(file + " ends in the middle of something");
+    if (MARK.matcher(BLOCK.matcher(text).replaceAll("")).find()) {
+      throw new GeneralSecurityException(
+          file
+              + " holds something that is not whole: each -----BEGIN X----- needs its -----END X-----,"
+              + " and Base64 between them");
     }
-    return text;
+    var blocks = blocks(text);
+    for (var block : blocks) {
+      var type = block.type;
+      if (!type.equals(CERTIFICATE)
+          && !type.equals(REVOKED)
+          && !KEYS.contains(type)
+          && !OTHERS.contains(type)) {
+        throw new GeneralSecurityException(
+            "%s holds a \"%s\", which is not understood; certificates are \"%s\", and a list of those that are revoked is \"%s\""
+                .formatted(file, type, CERTIFICATE, REVOKED));
+      }
+    }
+    return blocks;
   }
 
   private static String text(Path file) throws IOException {
@@ -198,7 +231,7 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
 
   private static List<X509Certificate> certificates(Path file)
       throws IOException, GeneralSecurityException {
-    var found = read(file, "CERTIFICATE", CertificateFactory::generateCertificate);
+    var found = read(file, CERTIFICATE, CertificateFactory::generateCertificate);
     if (found.isEmpty()) {
       throw new GeneralSecurityException(file + " holds no certificate");
     }
@@ -215,7 +248,7 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     var factory = CertificateFactory.getInstance("X.509");
     var found = new ArrayList<T>();
     try {
-      for (var block : blocks(wholeText(file))) {
+      for (var block : wholeBlocks(file)) {
         if (block.type.equals(type)) {
           found.add(form.read(factory, new ByteArrayInputStream(block.bytes)));
         }

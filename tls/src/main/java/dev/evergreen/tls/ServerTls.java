@@ -38,8 +38,8 @@ public final class ServerTls {
   /**
    * How a server proves who it is, and whom it lets in.
    *
-   * @param certificates one or more, each with whom it trusts; the first is for clients that name
-   *     no host, or one that no certificate is for
+   * @param certificates one or more, the first is for clients that name no host, or one that no
+   *     certificate is for. Whom any of them trusts is let in, whatever host it names.
    * @param clients whether clients need certificates
    * @param least the oldest version
    * @param protocols the application protocols (ALPN) that it speaks, best first; a client that

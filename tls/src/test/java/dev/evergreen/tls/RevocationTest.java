@@ -49,15 +49,22 @@ final class RevocationTest {
     assertThrows(SSLException.class, () -> shake(client, host, server));
   }
 
-  /** A file that is being written, or whose end was lost, would let in again who is revoked. */
+  /** A file that is being written, or was damaged, would let in again who is revoked. */
   @Test
-  void aListWithoutItsEndIsRefused() throws Exception {
+  void aListThatIsNotWholeIsRefused() throws Exception {
     var list = root.revoked("");
-    var half = list.substring(0, list.indexOf("-----END X509 CRL"));
-    var files = files("good", authority, half);
+    int middle = list.length() / 2;
+    assertUnclear(list.substring(0, list.indexOf("-----END X509 CRL")), "not whole");
+    assertUnclear(list.substring(0, 8), "not whole");
+    assertUnclear(list.replace("END X509 CRL", "END CRL"), "not whole");
+    assertUnclear(list.substring(0, middle) + "-" + list.substring(middle), "not whole");
+    assertUnclear(list.replace("X509 CRL", "CRL"), "a \"CRL\", which is not understood");
+  }
+
+  private static void assertUnclear(String list, String why) throws IOException {
+    var files = files("good", authority, list);
     var refusal = assertThrows(GeneralSecurityException.class, files::load);
-    assertTrue(
-        String.valueOf(refusal.getMessage()).contains("ends in the middle"), refusal::toString);
+    assertTrue(String.valueOf(refusal.getMessage()).contains(why), refusal::toString);
   }
 
   @Test

@@ -167,16 +167,18 @@ final class Link implements Connection.Receiver {
       if (state != State.FREE || over) {
         return null;
       }
-      state = State.UP;
       var fresh = new SendQueue(shared.counters());
-      connection = new Connection(raw, socket, in, fresh, shared, node.toString());
+      var made = new Connection(raw, socket, in, fresh, shared, node.toString());
+      // Only now: a link that is up has a connection, whatever could not be made.
+      state = State.UP;
+      connection = made;
       queue = fresh;
       shared.counters().connections.increment();
       if (connectedBefore) {
         shared.counters().reconnections.increment();
       }
       connectedBefore = true;
-      return connection;
+      return made;
     } finally {
       lock.unlock();
     }

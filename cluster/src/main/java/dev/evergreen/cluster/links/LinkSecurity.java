@@ -18,6 +18,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLException;
@@ -57,9 +58,16 @@ public final class LinkSecurity {
   /** What tells whether a file has changed. */
   private record Stamp(FileTime modified, long size) {}
 
-  /** That of the authorities is the last. */
+  /** Of the node's own key and certificate. */
   @GuardedBy("this")
-  private List<Stamp> stamps;
+  private List<Stamp> ownStamps;
+
+  /** Of the authorities. They are looked at by themselves: a revocation waits for nothing else. */
+  @GuardedBy("this")
+  private List<Stamp> authorityStamps;
+
+  @GuardedBy("this")
+  private KeyManager[] keys;
 
   @GuardedBy("this")
   private SSLContext context;
@@ -81,9 +89,11 @@ public final class LinkSecurity {
     this.files = files;
     this.hostNames = hostNames;
     this.lookEvery = lookEvery;
-    this.stamps = stamps();
-    this.context = files.load();
+    this.ownStamps = stamps(own());
+    this.authorityStamps = stamps(authorities());
+    this.keys = files.keys();
     this.trust = files.trust();
+    this.context = PemFiles.context(keys, trust);
   }
 
   /**
@@ -158,23 +168,43 @@ public final class LinkSecurity {
       return;
     }
     lookedAt = now;
+    lookAtAuthorities(ended);
+    lookAtOwn();
+  }
+
+  @GuardedBy("this")
+  private void lookAtAuthorities(List<Runnable> ended) {
     try {
-      var found = stamps();
-      if (!found.equals(stamps)) {
-        var loaded = files.load();
-        trust = files.trust();
-        context = loaded;
-        boolean othersAreTrusted = !found.getLast().equals(stamps.getLast());
-        stamps = found; // only now: what cannot be used yet is tried again
-        if (othersAreTrusted) {
-          review(ended);
-        }
+      var found = stamps(authorities());
+      if (!found.equals(authorityStamps)) {
+        var loaded = files.trust();
+        context = PemFiles.context(keys, loaded);
+        trust = loaded;
+        authorityStamps = found; // only now: what cannot be used yet is tried again
+        review(ended);
       }
     } catch (IOException | GeneralSecurityException | RuntimeException e) {
-      log.warn(
-          LinkLog.Kind.CERTIFICATES,
-          () -> "the new certificate files cannot be used yet, the former are: " + e.getMessage());
+      tell("the new file of authorities cannot be used yet, so whom it revokes is trusted", e);
     }
+  }
+
+  @GuardedBy("this")
+  private void lookAtOwn() {
+    try {
+      var found = stamps(own());
+      if (!found.equals(ownStamps)) {
+        var loaded = files.keys();
+        context = PemFiles.context(loaded, trust);
+        keys = loaded;
+        ownStamps = found;
+      }
+    } catch (IOException | GeneralSecurityException | RuntimeException e) {
+      tell("the new key or certificate cannot be used yet, the former are", e);
+    }
+  }
+
+  private void tell(String what, Exception why) {
+    log.warn(LinkLog.Kind.CERTIFICATES, () -> what + ": " + why.getMessage());
   }
 
   /** Finds the connections that would not come about any more. */
@@ -229,13 +259,20 @@ public final class LinkSecurity {
    * @param host the host of the other side, as it must stand in its certificate
    */
   public SSLEngine engine(boolean client, String host, int port) {
-    var engine = context().createSSLEngine(host, port);
-    engine.setUseClientMode(client);
-    engine.setSSLParameters(parameters(engine.getSSLParameters(), client));
-    synchronized (this) {
-      engines.put(engine, true);
+    var ended = new ArrayList<Runnable>();
+    try {
+      // At once, so that whoever sees other authorities judges this engine, too.
+      synchronized (this) {
+        look(ended);
+        var engine = context.createSSLEngine(host, port);
+        engine.setUseClientMode(client);
+        engine.setSSLParameters(parameters(engine.getSSLParameters(), client));
+        engines.put(engine, true);
+        return engine;
+      }
+    } finally {
+      ended.forEach(Runnable::run);
     }
-    return engine;
   }
 
   private SSLParameters parameters(SSLParameters parameters, boolean client) {
@@ -288,9 +325,17 @@ public final class LinkSecurity {
 
   // The files
 
-  private List<Stamp> stamps() throws IOException {
+  private List<Path> own() {
+    return List.of(files.key(), files.certificates());
+  }
+
+  private List<Path> authorities() {
+    return files.authority() == null ? List.of() : List.of(files.authority());
+  }
+
+  private static List<Stamp> stamps(List<Path> files) throws IOException {
     var found = new ArrayList<Stamp>();
-    for (var file : files.all()) {
+    for (var file : files) {
       found.add(new Stamp(Files.getLastModifiedTime(file), Files.size(file)));
     }
     return found;

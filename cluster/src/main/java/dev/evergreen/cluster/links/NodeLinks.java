@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -29,6 +30,7 @@ public final class NodeLinks implements Links, AutoCloseable {
 
   private static final int SEND_BUFFER = 256 << 10;
   private static final int BACKLOG = 128;
+  private static final Duration LOOK_AT_TRUST = Duration.ofSeconds(5);
   private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(3);
 
@@ -100,21 +102,29 @@ public final class NodeLinks implements Links, AutoCloseable {
     }
     shared = new LinkShared(settings, self, security, listener, counters, log, time);
     Thread.ofVirtual().name("link-acceptor").start(this::accept);
-    beatLater();
+    again(settings.deadAfter().dividedBy(3), this::beat);
+    if (security != null) {
+      // Who is trusted no more is noticed also while nobody connects.
+      again(LOOK_AT_TRUST, () -> Thread.ofVirtual().name("link-security").start(security::context));
+    }
   }
 
   /** Nodes that have nothing to say are heard of all the same. */
-  private void beatLater() {
+  private void beat() {
+    links.values().forEach(link -> link.ping(Link.BEAT));
+  }
+
+  /** Does it after that time, and so on until the end, whatever happens. */
+  private void again(Duration pause, Runnable work) {
     time.after(
-        settings.deadAfter().toNanos() / 3,
+        pause.toNanos(),
         () -> {
-          links.values().forEach(link -> link.ping(Link.BEAT));
-          if (security != null) {
-            // Who is trusted no more is noticed also while nobody connects.
-            Thread.ofVirtual().name("link-security").start(security::context);
-          }
-          if (!closed) {
-            beatLater();
+          try {
+            work.run();
+          } finally {
+            if (!closed) {
+              again(pause, work);
+            }
           }
         });
   }

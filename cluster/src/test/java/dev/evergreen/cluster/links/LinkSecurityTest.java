@@ -344,6 +344,32 @@ class LinkSecurityTest {
   }
 
   @Test
+  void whoIsRevokedIsCutOffThoughTheNodesOwnFilesCannotBeUsed() throws Exception {
+    assertEquals(0, certificates(dir, "b", "c"));
+    var b = node("b", security(dir, "b"));
+    var c = node("c", security(dir, "c"));
+    connect(b, c);
+    Files.delete(dir.resolve("b.key"));
+    assertEquals(0, run(List.of("--revoke", dir.toString(), "c")));
+    assertEquals(c.id, b.next(Broken.class).node());
+    assertFalse(b.links.isConnected(c.id));
+  }
+
+  /** Whoever has stolen a key keeps it when the node gets another one. */
+  @Test
+  void theCertificateThatWasReplacedCanBeRevoked() throws Exception {
+    assertEquals(0, certificates(dir, "b", "c"));
+    var stolen = Files.createDirectory(dir.resolve("stolen"));
+    for (var name : List.of("c.key", "c.pem", "authority.pem")) {
+      Files.copy(dir.resolve(name), stolen.resolve(name));
+    }
+    assertEquals(0, certificates(dir, "c"));
+    assertEquals(0, run(List.of("--revoke-former", dir.toString(), "c")));
+    assertNoConnection(node("c", security(stolen, "c")), node("b", security(dir, "b")));
+    connect(node("c", security(dir, "c")), node("b", security(dir, "b")));
+  }
+
+  @Test
   void aNodeWhoseCertificateIsNotForItsHostIsToldSo() throws Exception {
     var security = ours("a");
     for (var host : List.of("a", "localhost", "127.0.0.1")) {
