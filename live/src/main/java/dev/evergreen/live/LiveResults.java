@@ -12,6 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,10 @@ import org.jspecify.annotations.Nullable;
 public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   private static final int BURST_SECONDS = 60;
+  private static final int BURST_SECONDS_OF_WORK = 10;
+
+  /** To write, hash and send so many bytes costs about as much as to make a short result. */
+  static final int BYTES_OF_WORK = 16 << 10;
 
   /** So much for its key is a part of what every computation costs. */
   private static final int SHORT_KEY_BYTES = 512;
@@ -52,6 +57,9 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     private final Allowance newResults =
         new Allowance(limits.maxNewPerSecond(), BURST_SECONDS, System.nanoTime());
 
+    private final Allowance work =
+        new Allowance(limits.maxWorkPerSecond(), BURST_SECONDS_OF_WORK, System.nanoTime());
+
     /** Those of its results without users, the longest first. */
     private final Set<LiveResult> idle = new LinkedHashSet<>();
 
@@ -59,6 +67,10 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
     /** Of its results. */
     private long bytes;
+
+    private boolean isLikeNew(long now) {
+      return made == 0 && newResults.isFull(now) && work.isFull(now);
+    }
   }
 
   /** None yet, of what a node computes. */
@@ -153,6 +165,38 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     if (share.made >= limits.maxResultsOfPayer()) {
       evictFirst(share.idle);
     }
+  }
+
+  /**
+   * Counts work that is done for these payers.
+   *
+   * @return for how many nanoseconds no more of it is to be done, so that it is made up for; none
+   *     of it is refused
+   */
+  public synchronized long pay(List<?> payers, int work) {
+    return owe(payers.stream().map(this::share).toList(), work);
+  }
+
+  /**
+   * Counts that a result was made. It is paid for by whom it was made for; where they have nothing
+   * left, by somebody else who uses it and has: what one has used up takes nothing from the others.
+   *
+   * @return for how many nanoseconds no other is to be made of it
+   */
+  synchronized long payFor(LiveResult result, Present made) {
+    long now = System.nanoTime();
+    var payers =
+        Stream.concat(Stream.of(result.payers), result.users.keySet().stream())
+            .map(each -> each.stream().map(this::share).toList())
+            .filter(each -> each.stream().noneMatch(share -> share.work.isUsedUp(now)))
+            .findFirst()
+            .orElseGet(() -> shares(result));
+    return owe(payers, 1 + made.length() / BYTES_OF_WORK);
+  }
+
+  private long owe(List<Share> payers, int work) {
+    long now = System.nanoTime();
+    return payers.stream().mapToLong(share -> share.work.owe(work, now)).max().orElse(0);
   }
 
   /**
@@ -410,7 +454,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
         }
       }
       gone.forEach(this::remove);
-      shares.values().removeIf(share -> share.made == 0 && share.newResults.isFull(now));
+      shares.values().removeIf(share -> share.isLikeNew(now));
       others = List.copyOf(live.values());
     }
     gone.forEach(LiveResult::stop);

@@ -229,7 +229,7 @@ final class Edge extends Handler.Abstract {
         if (path.equals(LIVE) && HttpMethod.POST.is(request.getMethod())) {
           streamMany(request, response, callback, address, place);
         } else if (path.equals(LIVE)) {
-          openSocket(request, response, callback, address);
+          openSocket(request, response, callback, address, place);
         } else {
           look(request, response, callback, place);
         }
@@ -239,8 +239,11 @@ final class Edge extends Handler.Abstract {
     return route(request, response, callback, path);
   }
 
-  private void openSocket(Request request, Response response, Callback callback, Object address) {
+  private void openSocket(
+      Request request, Response response, Callback callback, Object address, Places.Place place)
+      throws InterruptedException {
     guard.checkOrigin(request);
+    place.rest(hub.pay(List.of(address), Hub.WORK_OF_SOCKET));
     var still = stillConnected();
     var caller = caller(request, LIVE);
     var opened =
@@ -331,7 +334,7 @@ final class Edge extends Handler.Abstract {
     var path = Request.getPathInContext(request);
     var view = hub.view(path.substring(LIVE.length() + 1));
     var still = stillConnected();
-    var asked = new Exchange(request, settings, path, "", () -> caller(request, path), place);
+    var asked = new Exchange(request, settings, path, "", () -> caller(request, path), place, hub::pay);
     var caller = asked.caller();
     var address = asked.payer();
     var params = Json.fromQuery(asked.query(), view.paramsType());
@@ -421,7 +424,7 @@ final class Edge extends Handler.Abstract {
       Request request, Response response, Callback callback, Object address, Places.Place place) {
     guard.checkOrigin(request);
     var still = stillConnected();
-    var exchange = new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place);
+    var exchange = new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place, hub::pay);
     var wishes = exchange.body(Watch.class).subscribe();
     var caller = exchange.caller();
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
@@ -472,7 +475,7 @@ final class Edge extends Handler.Abstract {
     try (var place = places.take()) {
       var rest = Objects.requireNonNull(route.rest(path));
       var exchange =
-          new Exchange(request, settings, path, rest, () -> caller(request, path), place);
+          new Exchange(request, settings, path, rest, () -> caller(request, path), place, hub::pay);
       payers = exchange.caller().payers(exchange.payer());
       // What has an effect is refused before it has.
       answers.checkRoom(payers);

@@ -117,9 +117,24 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       }
     }
     callback.succeeded();
+    if (!isOver() && frame.getOpCode() != OpCode.CONTINUATION) {
+      payFor(1);
+    }
     // When it is over, only the client's close frame is waited for, and not amid a flood.
     if (isOver() ? within : !pauseReading()) {
       readMore();
+    }
+  }
+
+  /**
+   * Nothing more is read until these messages are paid for. By connections alone they are not
+   * bounded enough, since who comes by another one may send anew.
+   */
+  private void payFor(int messages) {
+    try {
+      rest(hub.pay(caller.payers(address), messages));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
@@ -219,6 +234,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       cut("flood", POLICY_VIOLATION, "Too many messages in one.");
       return;
     }
+    payFor(messages.size());
     var share = new Share(System::nanoTime, Carriers::letOthersRun);
     for (var message : messages) {
       if (!isOver()) {

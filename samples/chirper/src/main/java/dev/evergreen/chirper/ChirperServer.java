@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
 final class ChirperServer implements AutoCloseable {
 
   private static final int MANY_NEW_VIEWS = 500;
+  private static final int MUCH_WORK = 20_000;
   static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
 
   /** On the loopback address all browsers are one address. */
@@ -36,6 +37,7 @@ final class ChirperServer implements AutoCloseable {
           .withMaxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
           .withMaxViewsPerAddress(WebSettings.DEFAULT.maxViews())
           .withMaxNewViewsPerSecond(MANY_NEW_VIEWS)
+          .withMaxWorkPerSecond(MUCH_WORK)
           .withMaxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes())
           .withMaxAnswerBytesPerAddress(WebSettings.DEFAULT.maxAnswerBytes());
 
