@@ -779,6 +779,7 @@ final class LiveResultsTest {
     assertTrue(doubtful.endsWith("IN_DOUBT"), doubtful);
     assertFalse(one.next().equals(doubtful), "nothing changes, and nobody asks");
     end.set(-1);
+    node.changed();
     var last = one.next();
     while (!last.equals("-1! CURRENT")) {
       last = one.next();

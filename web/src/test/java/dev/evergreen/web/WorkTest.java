@@ -138,6 +138,7 @@ final class WorkTest {
         shown = ada.next();
       }
       value.set(-1);
+      node.changed();
       while (!isLast(shown)) {
         shown = ada.next();
       }

@@ -166,11 +166,6 @@ final class ChirperServer implements AutoCloseable {
     return Stream.of("http://127.0.0.1:" + port, "http://localhost:" + port);
   }
 
-  /** How many different live computations there are. */
-  synchronized int views() {
-    return web == null ? 0 : web.counts().views();
-  }
-
   /**
    * Ends the items and the page, then the node, which hands its grains over, then the storage.
    * Idempotent.
