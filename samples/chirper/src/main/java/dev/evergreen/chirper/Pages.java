@@ -90,18 +90,21 @@ final class Pages {
     return () -> new Person(NameIndex.people(grains).contains(name), user(name).profile());
   }
 
+  // snippet page
   private Computation<Page<Chirp>> posts(Listed person) {
     var name = name(person.name());
     var place = place(person.behind());
     return () -> page(user(name).messagesBehind(place, MOST_POSTS + 1));
   }
 
-  private static Chirp.Place place(Optional<String> cursor) {
-    return cursor.map(Pages::place).orElse(Chirp.Place.FIRST);
-  }
-
   private static Page<Chirp> page(List<Chirp> chirps) {
     return Page.of(chirps, MOST_POSTS, chirp -> chirp.place().cursor());
+  }
+
+  // end
+
+  private static Chirp.Place place(Optional<String> cursor) {
+    return cursor.map(Pages::place).orElse(Chirp.Place.FIRST);
   }
 
   private Computation<Boolean> following(Caller caller, Named other) {
