@@ -243,7 +243,7 @@ final class Edge extends Handler.Abstract {
       Request request, Response response, Callback callback, Object address, Places.Place place)
       throws InterruptedException {
     guard.checkOrigin(request);
-    place.rest(hub.pay(List.of(address), Hub.WORK_OF_SOCKET));
+    payForOpening(address, place);
     var still = stillConnected();
     var caller = caller(request, LIVE);
     var opened =
@@ -273,6 +273,11 @@ final class Edge extends Handler.Abstract {
       throw new WebException(
           426, "upgrade-required", "This is the address of a WebSocket, version 13.");
     }
+  }
+
+  /** Before anybody is authenticated, since that may take long. */
+  private void payForOpening(Object address, Places.Place place) throws InterruptedException {
+    place.rest(hub.pay(List.of(address), Hub.WORK_OF_OPENING));
   }
 
   private LiveSocket socket(
@@ -333,6 +338,9 @@ final class Edge extends Handler.Abstract {
     guard.checkOrigin(request);
     var path = Request.getPathInContext(request);
     var view = hub.view(path.substring(LIVE.length() + 1));
+    if (wantsStream(request)) {
+      payForOpening(peer(request).address, place);
+    }
     var still = stillConnected();
     var asked = new Exchange(request, settings, path, "", () -> caller(request, path), place, hub::pay);
     var caller = asked.caller();
@@ -421,8 +429,10 @@ final class Edge extends Handler.Abstract {
    * Many views over one response, where no WebSocket gets through: browsers have few connections.
    */
   private void streamMany(
-      Request request, Response response, Callback callback, Object address, Places.Place place) {
+      Request request, Response response, Callback callback, Object address, Places.Place place)
+      throws InterruptedException {
     guard.checkOrigin(request);
+    payForOpening(address, place);
     var still = stillConnected();
     var exchange = new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place, hub::pay);
     var wishes = exchange.body(Watch.class).subscribe();
@@ -430,6 +440,8 @@ final class Edge extends Handler.Abstract {
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
       throw Json.badParams("Two views have the same id.");
     }
+    // What this owes is waited for with what is asked for next.
+    hub.pay(caller.payers(address), wishes.size());
     var stream = stream(request, response, callback, caller, address);
     stream.onlyIf(still);
     if (wantsDeltas(request)) {
