@@ -13,8 +13,10 @@ import dev.evergreen.web.SignedSessions;
 import dev.evergreen.web.WebServer;
 import dev.evergreen.web.WebSettings;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Function;
@@ -122,10 +124,23 @@ final class ChirperServer implements AutoCloseable {
     builder.peers(others.flatMap(ChirperServer::origins).toArray(String[]::new));
     new Pages(node.grains(), sessions, pages).addTo(builder);
     watching.addHealthTo(builder);
+    addHome(builder);
     var started = builder.staticResources("/", Chirper.class, "/page").singlePage().start();
     watching.watch(started);
     web = started;
     return started.port();
+  }
+
+  /** The page of who is signed in comes with their timeline, if the page was built. */
+  private static void addHome(WebServer.Builder server) {
+    try (var page = Chirper.class.getResourceAsStream("/page/index.html")) {
+      if (page != null) {
+        var html = new String(page.readAllBytes(), StandardCharsets.UTF_8);
+        server.page("/", html, request -> Pages.FIRST);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**

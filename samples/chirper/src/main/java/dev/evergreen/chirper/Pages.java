@@ -7,6 +7,7 @@ import dev.evergreen.core.Computation;
 import dev.evergreen.core.Grains;
 import dev.evergreen.web.Caller;
 import dev.evergreen.web.CommandHandler;
+import dev.evergreen.web.FirstResult;
 import dev.evergreen.web.LiveView;
 import dev.evergreen.web.Page;
 import dev.evergreen.web.Reply;
@@ -38,6 +39,10 @@ final class Pages {
 
   /** So many people are on a page. */
   static final int MOST_PEOPLE = 30;
+
+  /** What the page shows at first to who has signed in; others may not see it, and it is left out. */
+  static final List<FirstResult> FIRST =
+      List.of(new FirstResult("timeline", new Behind(Optional.empty())));
 
   private static final ResultType<Page<Chirp>> CHIRPS = new ResultType<>() {};
   private static final ResultType<Person> PERSON = new ResultType<>() {};

@@ -3,6 +3,7 @@ package dev.evergreen.chirper;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.net.CookieManager;
@@ -148,6 +149,21 @@ final class PagesTest {
       for (var wrong : List.of("x", "2025-11-21T11:00:00Z", "x%20alice")) {
         assertEquals(422, alice.get("/live/timeline?behind=" + wrong).statusCode(), wrong);
       }
+    }
+  }
+
+  @Test
+  void thePageComesWithTheTimelineOfWhoIsSignedIn() throws Exception {
+    assumeTrue(Pages.class.getResource("/page/index.html") != null, "the page is not built");
+    try (var alice = new Person("alice");
+        var stranger = new Person()) {
+      assertEquals(204, alice.command("post", "{\"at\":\"%s\",\"text\":\"hi\"}".formatted(now)));
+      var page = alice.get("/").body();
+      var view = "{\"view\":\"timeline\",\"params\":{},\"tag\":\"";
+      var post = "{\"author\":\"alice\",\"at\":\"%s\",\"text\":\"hi\"}".formatted(now);
+      assertTrue(page.contains(view), page);
+      assertTrue(page.contains("\"value\":" + onlyPage(post)), page);
+      assertFalse(stranger.get("/").body().contains(view));
     }
   }
 
