@@ -178,9 +178,13 @@ final class Exchange implements Request {
   /** Before it is decoded and acted on, which is most of the work. */
   private void payFor(int bytes) {
     int work = bytes / Hub.BODY_BYTES_OF_WORK;
-    long pause = work == 0 || place == null ? 0 : paying.pay(caller.payers(payer()), work);
+    var own = place;
+    if (work == 0 || own == null) {
+      return;
+    }
+    long pause = paying.pay(caller.payers(payer()), work);
     if (pause > 0) {
-      rest(place, pause);
+      rest(own, pause);
       callerByNow();
     }
   }
