@@ -21,10 +21,10 @@ import org.jspecify.annotations.Nullable;
 final class Hub {
 
   /**
-   * To open a WebSocket, or a stream, takes as much work as several short results, each of which
+   * To open a WebSocket, or a stream, takes as much work as ten short results, each of which
    * counts 1: a head is read and checked, a caller authenticated, a hello written.
    */
-  static final int WORK_OF_OPENING = 5;
+  static final int WORK_OF_OPENING = 10;
 
   /** So much of a body takes as much work as a short result; a shorter one is none beside. */
   static final int BODY_BYTES_OF_WORK = 1 << 10;

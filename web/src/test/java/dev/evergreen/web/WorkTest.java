@@ -35,7 +35,7 @@ final class WorkTest {
       WebServer.builder(node)
           .port(0)
           .behind(Proxies.xForwardedFor("127.0.0.1"))
-          .settings(WebSettings.DEFAULT.withMaxWorkPerSecond(1))
+          .settings(WebSettings.DEFAULT.withMaxWorkPerSecond(2))
           .view(
               LiveView.of(
                   "value", LiveView.NoParams.class, Authorisation.everyone(), none -> value::get))
@@ -109,9 +109,9 @@ final class WorkTest {
 
   @Test
   void longBodiesAreTakenLaterAndShortOnesAreNot() throws Exception {
-    assertEquals(204, post(ADA, "long", 9));
-    var second = asked(() -> post(ADA, "longer", 6));
-    assertEquals(204, post(BOB, "bob's", 9));
+    assertEquals(204, post(ADA, "long", 15));
+    var second = asked(() -> post(ADA, "longer", 14));
+    assertEquals(204, post(BOB, "bob's", 15));
     assertEquals(204, post(ADA, "short", 0));
     assertEquals(List.of("long", "bob's", "short"), handled);
     assertEquals(204, second.get(SECONDS, TimeUnit.SECONDS));
