@@ -39,6 +39,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   private final LiveLimits limits;
   private final Rendering rendering;
   private final LongAdder written = new LongAdder();
+  private final LongAdder waits = new LongAdder();
 
   /** Changed under this object's lock, which guards the users of its values, and all below. */
   private final Map<String, R> live = new ConcurrentHashMap<>();
@@ -196,7 +197,11 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   private long owe(List<Share> payers, int work) {
     long now = System.nanoTime();
-    return payers.stream().mapToLong(share -> share.work.owe(work, now)).max().orElse(0);
+    long pause = payers.stream().mapToLong(share -> share.work.owe(work, now)).max().orElse(0);
+    if (pause > 0) {
+      waits.increment();
+    }
+    return pause;
   }
 
   /**
@@ -474,6 +479,11 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   /** How many values have been written as JSON. */
   public long written() {
     return written.sum();
+  }
+
+  /** How often somebody had to wait, or a result, since too much work was done for who pays. */
+  public long waits() {
+    return waits.sum();
   }
 
   /** Ends all; no more are made. */

@@ -202,6 +202,10 @@ final class Hub {
     return live.written();
   }
 
+  long waits() {
+    return live.waits();
+  }
+
   int size() {
     return live.size();
   }
