@@ -129,7 +129,7 @@ export class PageList {
 
   /** What is shown behind the last of these items. It stays until the page is there that begins elsewhere by now. */
   private behind(items: readonly unknown[]): readonly unknown[] {
-    const ids = new Set(items.map(this.idOf).filter((id) => id !== undefined));
+    const ids = new Set<unknown>(items.map(this.idOf).filter((id) => id !== undefined));
     const shown = this.known.items;
     const end = shown.map((item) => ids.has(this.idOf(item))).lastIndexOf(true);
     return end < 0 ? [] : shown.slice(end + 1);
