@@ -132,7 +132,10 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
    */
   private void payFor(int messages) {
     try {
-      rest(hub.pay(caller.payers(address), messages));
+      long pause = hub.pay(caller.payers(address), messages);
+      // That it is not read meanwhile is no silence of the client's.
+      lastHeardNanos = System.nanoTime() + pause;
+      rest(pause);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

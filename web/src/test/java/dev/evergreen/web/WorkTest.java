@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.live.HandNode;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -31,11 +32,17 @@ final class WorkTest {
   private final List<String> handled = new CopyOnWriteArrayList<>();
 
   /** What is saved up is ten times this. */
-  private final WebServer server =
+  private WebServer server = start(WebSettings.DEFAULT);
+
+  private WebServer start(WebSettings settings) {
+    if (server != null) {
+      server.close();
+    }
+    server = 
       WebServer.builder(node)
           .port(0)
           .behind(Proxies.xForwardedFor("127.0.0.1"))
-          .settings(WebSettings.DEFAULT.withMaxWorkPerSecond(2))
+          .settings(settings.withMaxWorkPerSecond(2))
           .view(
               LiveView.of(
                   "value", LiveView.NoParams.class, Authorisation.everyone(), none -> value::get))
@@ -45,6 +52,8 @@ final class WorkTest {
               Authorisation.everyone(),
               (caller, note) -> handled.add(note.what()))
           .start();
+    return server;
+  }
 
   @AfterEach
   void close() {
@@ -92,6 +101,17 @@ final class WorkTest {
       }
       assertTrue(answers < sent, "all were answered");
       assertNotNull(ada.poll(Browser.PATIENCE), "the others are never answered");
+      assertFalse(ada.isClosed());
+    }
+  }
+
+  /** Who is made to wait must not be cut for being silent meanwhile. */
+  @Test
+  void whoWaitsIsNotSilent() {
+    start(WebSettings.DEFAULT.withSilenceAfter(Duration.ofMillis(500)));
+    try (var ada = from(ADA)) {
+      ada.send("[" + String.join(",", Collections.nCopies(20, "{\"type\":\"ping\"}")) + "]");
+      assertNotNull(ada.poll(Browser.PATIENCE), "it was cut: " + server.counts());
       assertFalse(ada.isClosed());
     }
   }
