@@ -342,7 +342,8 @@ final class Edge extends Handler.Abstract {
       payForOpening(peer(request).address, place);
     }
     var still = stillConnected();
-    var asked = new Exchange(request, settings, path, "", () -> caller(request, path), place, hub::pay);
+    var asked =
+        new Exchange(request, settings, path, "", () -> caller(request, path), place, hub::pay);
     var caller = asked.caller();
     var address = asked.payer();
     var params = Json.fromQuery(asked.query(), view.paramsType());
@@ -434,7 +435,8 @@ final class Edge extends Handler.Abstract {
     guard.checkOrigin(request);
     payForOpening(address, place);
     var still = stillConnected();
-    var exchange = new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place, hub::pay);
+    var exchange =
+        new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place, hub::pay);
     var wishes = exchange.body(Watch.class).subscribe();
     var caller = exchange.caller();
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {

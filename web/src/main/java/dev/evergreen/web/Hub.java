@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 final class Hub {
 
   /**
-   * To open a WebSocket, or a stream, takes as much work as ten short results, each of which
-   * counts 1: a head is read and checked, a caller authenticated, a hello written.
+   * To open a WebSocket, or a stream, takes as much work as ten short results, each of which counts
+   * 1: a head is read and checked, a caller authenticated, a hello written.
    */
   static final int WORK_OF_OPENING = 10;
 

@@ -38,20 +38,20 @@ final class WorkTest {
     if (server != null) {
       server.close();
     }
-    server = 
-      WebServer.builder(node)
-          .port(0)
-          .behind(Proxies.xForwardedFor("127.0.0.1"))
-          .settings(settings.withMaxWorkPerSecond(2))
-          .view(
-              LiveView.of(
-                  "value", LiveView.NoParams.class, Authorisation.everyone(), none -> value::get))
-          .command(
-              "note",
-              Note.class,
-              Authorisation.everyone(),
-              (caller, note) -> handled.add(note.what()))
-          .start();
+    server =
+        WebServer.builder(node)
+            .port(0)
+            .behind(Proxies.xForwardedFor("127.0.0.1"))
+            .settings(settings.withMaxWorkPerSecond(2))
+            .view(
+                LiveView.of(
+                    "value", LiveView.NoParams.class, Authorisation.everyone(), none -> value::get))
+            .command(
+                "note",
+                Note.class,
+                Authorisation.everyone(),
+                (caller, note) -> handled.add(note.what()))
+            .start();
     return server;
   }
 

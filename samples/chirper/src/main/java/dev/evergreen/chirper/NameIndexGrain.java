@@ -62,7 +62,9 @@ final class NameIndexGrain implements NameIndex {
     var letters =
         prefix.length() > key.prefix().length() ? List.of(next(prefix)) : page.get().letters();
     for (var letter : letters) {
-      if (found.size() < most && page.get().below().containsKey(letter) && reaches(letter, behind)) {
+      if (found.size() < most
+          && page.get().below().containsKey(letter)
+          && reaches(letter, behind)) {
         found.addAll(below(letter).find(prefix, behind, most - found.size()));
       }
     }

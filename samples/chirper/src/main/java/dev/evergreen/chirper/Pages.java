@@ -40,7 +40,9 @@ final class Pages {
   /** So many people are on a page. */
   static final int MOST_PEOPLE = 30;
 
-  /** What the page shows at first to who has signed in; others may not see it, and it is left out. */
+  /**
+   * What the page shows at first to who has signed in; others may not see it, and it is left out.
+   */
   static final List<FirstResult> FIRST =
       List.of(new FirstResult("timeline", new Behind(Optional.empty())));
 
@@ -132,8 +134,7 @@ final class Pages {
   private Computation<Page<Marked>> people(Caller caller, Search search) {
     var prefix = search.prefix().isBlank() ? "" : name(search.prefix());
     var behind = search.behind().orElse("");
-    return () ->
-        marked(caller, NameIndex.people(grains).find(prefix, behind, MOST_PEOPLE + 1));
+    return () -> marked(caller, NameIndex.people(grains).find(prefix, behind, MOST_PEOPLE + 1));
   }
 
   /** Names, each with whether the caller follows it. */

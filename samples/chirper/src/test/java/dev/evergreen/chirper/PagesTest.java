@@ -134,11 +134,13 @@ final class PagesTest {
     try (var alice = new Person("alice")) {
       int posts = Pages.MOST_POSTS + 1;
       for (int i = 0; i < posts; i++) {
-        alice.command("post", "{\"at\":\"%s\",\"text\":\"no %d\"}".formatted(now.minusSeconds(i), i));
+        alice.command(
+            "post", "{\"at\":\"%s\",\"text\":\"no %d\"}".formatted(now.minusSeconds(i), i));
       }
       var last = now.minusSeconds(posts - 2);
       var page = alice.view("timeline");
-      assertTrue(page.contains("\"no %d\"}],\"next\":\"%s alice\"".formatted(posts - 2, last)), page);
+      assertTrue(
+          page.contains("\"no %d\"}],\"next\":\"%s alice\"".formatted(posts - 2, last)), page);
       var cursor = "behind=" + last + "%20alice";
       var rest =
           onlyPage(
