@@ -216,9 +216,17 @@ public abstract class LiveResult {
     long wait = pause;
     while (wait > 0 && !closing.await(wait, TimeUnit.NANOSECONDS)) {
       var asked = ask(computation, Freshness.IN_DOUBT);
-      boolean same = tagOf(present).equals(asked.tag());
-      wait = same || asked.error() != null ? 0 : follow(asked, null);
+      if (tagOf(present).equals(asked.tag()) || asked.error() != null) {
+        awaitFollowing();
+        return;
+      }
+      wait = follow(asked, null);
     }
+  }
+
+  /** Else whatever rests for a moment would be followed at once, all of a payer's together. */
+  private void awaitFollowing() throws InterruptedException {
+    var _ = closing.await(home.payFor(this, LiveResults.WORK_OF_FOLLOWING), TimeUnit.NANOSECONDS);
   }
 
   private static String tagOf(@Nullable Present present) {
@@ -315,7 +323,7 @@ public abstract class LiveResult {
       return 0;
     }
     prepare(last, next);
-    long pause = home.payFor(this, next);
+    long pause = home.payFor(this, LiveResults.workOf(next));
     if (pause == 0) {
       publish(next, tracker);
     } else {

@@ -29,6 +29,12 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   private static final int BURST_SECONDS = 60;
   private static final int BURST_SECONDS_OF_WORK = 10;
 
+  /**
+   * To follow a computation again takes as much work as ten short results: what it reads is
+   * subscribed, and runs with each write until a while after it is followed no more.
+   */
+  static final int WORK_OF_FOLLOWING = 10;
+
   /** To write, hash and send so many bytes costs about as much as to make a short result. */
   static final int BYTES_OF_WORK = 16 << 10;
 
@@ -179,12 +185,12 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   }
 
   /**
-   * Counts that a result was made. It is paid for by whom it was made for; where they have nothing
+   * Counts work that is done for a result. It is paid for by whom it was made for; where they have nothing
    * left, by somebody else who uses it and has: what one has used up takes nothing from the others.
    *
    * @return for how many nanoseconds no other is to be made of it
    */
-  synchronized long payFor(LiveResult result, Present made) {
+  synchronized long payFor(LiveResult result, int work) {
     long now = System.nanoTime();
     var payers =
         Stream.concat(Stream.of(result.payers), result.users.keySet().stream())
@@ -192,7 +198,12 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
             .filter(each -> each.stream().noneMatch(share -> share.work.isUsedUp(now)))
             .findFirst()
             .orElseGet(() -> shares(result));
-    return owe(payers, 1 + made.length() / BYTES_OF_WORK);
+    return owe(payers, work);
+  }
+
+  /** How much work it is to make this. */
+  static int workOf(Present made) {
+    return 1 + made.length() / BYTES_OF_WORK;
   }
 
   private long owe(List<Share> payers, int work) {
