@@ -818,9 +818,9 @@ final class LiveResultsTest {
               return value.incrementAndGet();
             });
     changeTooOften(one);
+    int before = value.get();
     fails.set(1);
     until("asked", () -> fails.get() == 0);
-    int before = value.get();
     String told;
     do {
       told = one.next();
