@@ -185,8 +185,9 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   }
 
   /**
-   * Counts work that is done for a result. It is paid for by whom it was made for; where they have nothing
-   * left, by somebody else who uses it and has: what one has used up takes nothing from the others.
+   * Counts work that is done for a result. It is paid for by whom it was made for; where they have
+   * nothing left, by somebody else who uses it and has: what one has used up takes nothing from the
+   * others.
    *
    * @return for how many nanoseconds no other is to be made of it
    */
