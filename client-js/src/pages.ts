@@ -23,6 +23,8 @@ export interface Pages<T> {
 
 const RANK: readonly Freshness[] = ["live", "in-doubt", "offline"];
 
+const NOTHING: Pages<unknown> = { items: [], loading: true, error: undefined, freshness: "offline", hasMore: false };
+
 interface Watched {
   readonly live: Live<Page<unknown>>;
   readonly key: string;
@@ -31,13 +33,13 @@ interface Watched {
 
 /**
  * The first pages of a view, each watched by itself. Each begins where the one before it ends: when that changes, the page behind
- * it is asked for anew, so that nothing is seen twice or not at all for longer than that takes.
+ * it is asked for anew. Until it has arrived, what was shown there stays.
  */
 export class PageList {
   private wanted = 1;
   private pages: Watched[] = [];
   private listeners = new Set<() => void>();
-  private known: Pages<unknown>;
+  private known = NOTHING;
 
   constructor(
     private readonly client: Client,
@@ -114,13 +116,23 @@ export class PageList {
 
   private sum(pages: readonly Snapshot<Page<unknown>>[]): Pages<unknown> {
     const last = pages.at(-1);
+    const arrived = pages.map(({ value }) => value?.items ?? []);
+    const awaited = last?.value === undefined && last?.error === undefined;
     return {
-      items: this.once(pages.map(({ value }) => value?.items ?? [])),
+      items: this.once(awaited ? [...arrived, this.behind(arrived.flat())] : arrived),
       loading: pages.some(({ loading }) => loading),
       error: pages.find(({ error }) => error !== undefined)?.error,
       freshness: RANK[Math.max(0, ...pages.map(({ freshness }) => RANK.indexOf(freshness)))] ?? "offline",
       hasMore: (last?.value?.next ?? undefined) !== undefined,
     };
+  }
+
+  /** What is shown behind the last of these items. It stays until the page is there that begins elsewhere by now. */
+  private behind(items: readonly unknown[]): readonly unknown[] {
+    const ids = new Set<unknown>(items.map(this.idOf).filter((id) => id !== undefined));
+    const shown = this.known.items;
+    const end = shown.map((item) => ids.has(this.idOf(item))).lastIndexOf(true);
+    return end < 0 ? [] : shown.slice(end + 1);
   }
 
   /** All items; one that has moved to another page, of which not both have said so yet, where it comes first. */

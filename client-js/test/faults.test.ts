@@ -453,8 +453,9 @@ describe("pages", () => {
   /** A list whose pages begin where a number says, as many servers have them. */
   async function twoPages(idOf?: (item: unknown) => unknown): Promise<{
     list: PageList;
-    first(items: unknown[]): void;
+    first(items: unknown[], next?: string): void;
     second(items: unknown[]): void;
+    third(): Promise<(items: unknown[]) => void>;
     shown(count: number): Promise<unknown>;
   }> {
     const list = new PageList(client(), "list", {}, "from", idOf);
@@ -464,20 +465,24 @@ describe("pages", () => {
     let tag = 0;
     const say = (id: number, items: unknown[], next: string | null): void =>
       connection.result(id, `t${tag++}`, { items, next });
-    const first = (items: unknown[]): void => say(one.id, items, "2");
+    const first = (items: unknown[], next = "2"): void => say(one.id, items, next);
     first([{ n: 1 }, { n: 2 }]);
     await vi.waitFor(() => expect(list.snapshot().hasMore).toBe(true));
     list.more();
     const two = await connection.subscribed();
     const second = (items: unknown[]): void => say(two.id, items, null);
     second([{ n: 3 }, { n: 4 }]);
+    const third = async (): Promise<(items: unknown[]) => void> => {
+      const { id } = await connection.subscribed();
+      return (items) => say(id, items, null);
+    };
     const shown = (count: number): Promise<unknown> =>
       vi.waitFor(() => {
         expect(list.snapshot().items).toHaveLength(count);
         return list.snapshot().items;
       });
     await shown(4);
-    return { list, first, second, shown };
+    return { list, first, second, third, shown };
   }
 
   it("show an item that moves from one to the other once", async () => {
@@ -486,6 +491,18 @@ describe("pages", () => {
     expect(await shown(3)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
     first([{ n: 0 }, { n: 1 }]);
     expect(await shown(4)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }]);
+  });
+
+  it("show what is behind a page that has changed until the next one is there, and no longer", async () => {
+    const { list, first, third, shown } = await twoPages();
+    first([{ n: 0 }, { n: 1 }], "1");
+    const answer = await third();
+    const five = [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }];
+    expect(await shown(5)).toEqual(five);
+    expect(list.snapshot().loading).toBe(true);
+    answer([{ n: 2 }, { n: 4 }]);
+    expect(await shown(4)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }, { n: 4 }]);
+    expect(list.snapshot().loading).toBe(false);
   });
 
   it("know an item that changes as it moves by what the application says", async () => {

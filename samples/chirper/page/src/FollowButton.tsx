@@ -1,13 +1,16 @@
 import type { Effects } from "@evergreen/client";
 import { useCommand } from "@evergreen/client/react";
-import { explain, type Marked } from "./api";
+import { explain } from "./api";
 import { Link } from "./router";
 import { useSession } from "./session";
+import type { PageMarked } from "./types";
 
 /** What is shown at once of following somebody, or no longer. */
 function marked(followed: boolean): Effects<"follow" | "unfollow"> {
-  const mark = (people: Marked[], { name }: { name: string }) =>
-    people.map((person) => (person.name === name ? { ...person, followed } : person));
+  const mark = (page: PageMarked, { name }: { name: string }): PageMarked => ({
+    ...page,
+    items: page.items.map((person) => (person.name === name ? { ...person, followed } : person)),
+  });
   return {
     following: (was, command, of) => (of.name === command.name ? followed : was),
     follows: mark,

@@ -1,21 +1,20 @@
 import type { Given } from "@evergreen/client";
-import { useLive } from "@evergreen/client/react";
-import { useEffect, useState } from "react";
+import { useLivePages } from "@evergreen/client/react";
+import { useEffect } from "react";
 import { explain } from "./api";
 import { Composer } from "./Composer";
-import { Notice, Shown } from "./Notice";
+import { Notice, ShownPages } from "./Notice";
 import { discard, type NewPost, send, sendAgain, useOutgoing } from "./outbox";
 import { PostFrame } from "./Post";
-import { PAGE, Posts } from "./Posts";
+import { keyOf, Posts } from "./Posts";
 import { Link } from "./router";
 import { useSession } from "./session";
 
 /** The timeline of who is signed in. */
 export function Home() {
   const { name = "" } = useSession();
-  const [count, setCount] = useState(PAGE);
-  const timeline = useLive("timeline", { count }, { keepPrevious: true });
-  const outgoing = useOutgoing(name, timeline.value ?? []);
+  const timeline = useLivePages("timeline", {}, "behind", keyOf);
+  const outgoing = useOutgoing(name, timeline.items);
   useEffect(() => {
     document.title = "Home · Chirper";
   }, []);
@@ -30,15 +29,15 @@ export function Home() {
           </li>
         ))}
       </ol>
-      <Shown of={timeline}>
+      <ShownPages of={timeline}>
         {(chirps) =>
           chirps.length > 0 ? (
-            <Posts chirps={chirps} count={count} onMore={() => setCount(count + PAGE)} />
+            <Posts chirps={chirps} pages={timeline} />
           ) : (
             outgoing.length === 0 && <Welcome />
           )
         }
-      </Shown>
+      </ShownPages>
     </>
   );
 }

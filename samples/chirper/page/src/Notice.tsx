@@ -1,4 +1,5 @@
-import type { Snapshot } from "@evergreen/client";
+import type { LiveError, Snapshot } from "@evergreen/client";
+import type { Pages } from "@evergreen/client/react";
 import { Component, type ErrorInfo, type ReactNode } from "react";
 import { explain } from "./api";
 
@@ -15,21 +16,35 @@ export function Notice(props: { kind: "empty" | "error"; title: string; children
 /** Shows the value of a live view, or why there is none yet. */
 export function Shown<R>({ of, children }: { of: Snapshot<R>; children: (value: R) => ReactNode }) {
   if (of.value !== undefined && !of.ended) return children(of.value);
-  if (of.error !== undefined) {
-    return (
-      <Notice kind="error" title={explain(of.error)}>
-        {of.ended ? "Load the page anew." : "The server keeps trying."}
-      </Notice>
-    );
-  }
-  if (of.freshness === "offline" && !of.loading) {
-    return (
-      <Notice kind="error" title="The server does not answer.">
-        This page keeps trying.
-      </Notice>
-    );
-  }
-  return <Skeleton />;
+  return of.error !== undefined || (of.freshness === "offline" && !of.loading) ? (
+    <Missing error={of.error} ended={of.ended} />
+  ) : (
+    <Skeleton />
+  );
+}
+
+/** Why there is nothing to show. */
+function Missing({ error, ended }: { error: LiveError | undefined; ended: boolean }) {
+  return error === undefined ? (
+    <Notice kind="error" title="The server does not answer.">
+      This page keeps trying.
+    </Notice>
+  ) : (
+    <Notice kind="error" title={explain(error)}>
+      {ended ? "Load the page anew." : "The server keeps trying."}
+    </Notice>
+  );
+}
+
+/** Shows the items of the pages of a live view, or why there are none yet. */
+export function ShownPages<T>({ of, children }: { of: Pages<T>; children: (items: readonly T[]) => ReactNode }) {
+  const known = of.items.length > 0 || (!of.loading && of.freshness !== "offline" && of.error === undefined);
+  if (known) return children(of.items);
+  return of.error !== undefined || (of.freshness === "offline" && !of.loading) ? (
+    <Missing error={of.error} ended={false} />
+  ) : (
+    <Skeleton />
+  );
 }
 
 /** Stands where a list will be. */

@@ -1,20 +1,25 @@
+import { useRef } from "react";
 import type { Marked } from "./api";
 import { Avatar } from "./Avatar";
 import { FollowButton } from "./FollowButton";
+import { type Further, More } from "./More";
 import { Link, personPath } from "./router";
 import { useSession } from "./session";
 
-/** How many people a list shows at first, and how many more each time. */
-export const PEOPLE = 30;
+/** What identifies somebody in a list, whether followed or not. */
+export function nameOf(person: Marked): string {
+  return person.name;
+}
 
 /** A list of people with a button to follow each. */
-export function People(props: { people: Marked[]; count: number; onMore: () => void }) {
+export function People(props: { people: readonly Marked[]; pages: Further }) {
   const { name } = useSession();
+  const list = useRef<HTMLUListElement>(null);
   return (
     <>
-      <ul className="people">
+      <ul className="people" ref={list}>
         {props.people.map((person) => (
-          <li key={person.name}>
+          <li key={person.name} tabIndex={-1}>
             <Avatar name={person.name} />
             <Link href={personPath(person.name)} className="author">
               @{person.name}
@@ -27,11 +32,9 @@ export function People(props: { people: Marked[]; count: number; onMore: () => v
           </li>
         ))}
       </ul>
-      {props.people.length >= props.count && (
-        <button type="button" className="button more" onClick={props.onMore}>
-          Show more people
-        </button>
-      )}
+      <More pages={props.pages} list={list} count={props.people.length}>
+        Show more people
+      </More>
     </>
   );
 }

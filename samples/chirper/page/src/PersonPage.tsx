@@ -1,12 +1,12 @@
-import { useLive } from "@evergreen/client/react";
-import { useEffect, useState } from "react";
+import { useLive, useLivePages } from "@evergreen/client/react";
+import { useEffect } from "react";
 import type { Person } from "./api";
 import { Avatar } from "./Avatar";
 import { FollowButton } from "./FollowButton";
 import { SignOut } from "./Frame";
-import { Notice, Shown } from "./Notice";
-import { People, PEOPLE } from "./People";
-import { PAGE, Posts } from "./Posts";
+import { Notice, Shown, ShownPages } from "./Notice";
+import { nameOf, People } from "./People";
+import { keyOf, Posts } from "./Posts";
 import { Link, personPath, type PersonTab } from "./router";
 import { useSession } from "./session";
 
@@ -73,34 +73,28 @@ function Tab({ name, tab }: { name: string; tab: PersonTab }) {
 }
 
 function PostsOf({ name }: { name: string }) {
-  const [count, setCount] = useState(PAGE);
-  const posts = useLive("posts", { name, count }, { keepPrevious: true });
+  const posts = useLivePages("posts", { name }, "behind", keyOf);
   return (
-    <Shown of={posts}>
+    <ShownPages of={posts}>
       {(chirps) =>
         chirps.length > 0 ? (
-          <Posts chirps={chirps} count={count} onMore={() => setCount(count + PAGE)} />
+          <Posts chirps={chirps} pages={posts} />
         ) : (
           <Notice kind="empty" title={`@${name} has not written anything.`} />
         )
       }
-    </Shown>
+    </ShownPages>
   );
 }
 
 function PeopleOf({ name, side }: { name: string; side: "follows" | "followers" }) {
-  const [count, setCount] = useState(PEOPLE);
-  const people = useLive(side, { name, count }, { keepPrevious: true });
+  const people = useLivePages(side, { name }, "behind", nameOf);
   const nobody = side === "follows" ? `@${name} follows nobody.` : `Nobody follows @${name}.`;
   return (
-    <Shown of={people}>
+    <ShownPages of={people}>
       {(some) =>
-        some.length > 0 ? (
-          <People people={some} count={count} onMore={() => setCount(count + PEOPLE)} />
-        ) : (
-          <Notice kind="empty" title={nobody} />
-        )
+        some.length > 0 ? <People people={some} pages={people} /> : <Notice kind="empty" title={nobody} />
       }
-    </Shown>
+    </ShownPages>
   );
 }

@@ -1,16 +1,11 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Chirp } from "./api";
+import { type Further, More } from "./More";
 import { Post } from "./Post";
 import { useSession } from "./session";
 
-/** How many posts a list shows at first, and how many more each time. */
-export const PAGE = 50;
-
-/** The most that the server gives. */
-const MOST = 1_000;
-
 /** A list of posts, newest first, that tells when new ones come in. */
-export function Posts(props: { chirps: Chirp[]; count: number; onMore: () => void }) {
+export function Posts(props: { chirps: readonly Chirp[]; pages: Further }) {
   const { name } = useSession();
   const { fresh, said } = useArrivals(props.chirps);
   const list = useFocusKept(props.chirps);
@@ -27,17 +22,15 @@ export function Posts(props: { chirps: Chirp[]; count: number; onMore: () => voi
           </li>
         ))}
       </ol>
-      {props.chirps.length >= props.count && props.count < MOST && (
-        <button type="button" className="button more" onClick={props.onMore}>
-          Show older posts
-        </button>
-      )}
+      <More pages={props.pages} list={list} count={props.chirps.length}>
+        Show older posts
+      </More>
     </>
   );
 }
 
 /** When the post that has the focus goes, the one that takes its place gets it, or the heading: not the whole page. */
-function useFocusKept(chirps: Chirp[]) {
+function useFocusKept(chirps: readonly Chirp[]) {
   const list = useRef<HTMLOListElement>(null);
   const focused = useRef(-1);
   useLayoutEffect(() => {
@@ -64,7 +57,8 @@ function focusIfLost(element: HTMLElement | undefined): void {
   (element ?? document.querySelector<HTMLElement>("h1"))?.focus({ preventScroll: true });
 }
 
-function keyOf(chirp: Chirp): string {
+/** What identifies a post, also when it moves to another page. */
+export function keyOf(chirp: Chirp): string {
   return `${chirp.author} ${chirp.at}`;
 }
 
@@ -73,7 +67,7 @@ function timeOf(chirp: Chirp | undefined): number {
 }
 
 /** Which posts came in since the list was first shown, and a sentence about the last of them. */
-function useArrivals(chirps: Chirp[]): { fresh: Set<string>; said: string } {
+function useArrivals(chirps: readonly Chirp[]): { fresh: Set<string>; said: string } {
   const { name } = useSession();
   const newest = useRef(timeOf(chirps[0]));
   const known = useRef(new Set(chirps.map(keyOf)));
@@ -94,7 +88,7 @@ function useArrivals(chirps: Chirp[]): { fresh: Set<string>; said: string } {
 }
 
 /** A button to the top when posts came in above what one reads. */
-function ToTop({ chirps }: { chirps: Chirp[] }) {
+function ToTop({ chirps }: { chirps: readonly Chirp[] }) {
   const seen = useRef(timeOf(chirps[0]));
   const [away, setAway] = useState(false);
   useEffect(() => {

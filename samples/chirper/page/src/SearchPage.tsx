@@ -1,8 +1,8 @@
-import { useLive } from "@evergreen/client/react";
+import { useLivePages } from "@evergreen/client/react";
 import { useEffect, useState } from "react";
 import { LONGEST_NAME, NAME } from "./api";
-import { Notice, Shown } from "./Notice";
-import { People, PEOPLE } from "./People";
+import { Notice, ShownPages } from "./Notice";
+import { nameOf, People } from "./People";
 import { go } from "./router";
 
 const PAUSE = 120;
@@ -54,13 +54,12 @@ function useSettled(value: string): string {
 }
 
 function Found({ prefix }: { prefix: string }) {
-  const [count, setCount] = useState(PEOPLE);
-  const people = useLive("people", { prefix, count }, { keepPrevious: true });
+  const people = useLivePages("people", { prefix }, "behind", nameOf);
   return (
-    <Shown of={people}>
+    <ShownPages of={people}>
       {(some) =>
         some.length > 0 ? (
-          <People people={some} count={count} onMore={() => setCount(count + PEOPLE)} />
+          <People people={some} pages={people} />
         ) : (
           <Notice
             kind="empty"
@@ -68,6 +67,6 @@ function Found({ prefix }: { prefix: string }) {
           />
         )
       }
-    </Shown>
+    </ShownPages>
   );
 }

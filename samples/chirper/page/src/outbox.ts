@@ -50,7 +50,7 @@ export function useDraft(author: string): [string, (text: string) => void] {
 }
 
 /** The posts of `author` that the live timeline does not show yet, newest first. */
-export function useOutgoing(author: string, arrived: Chirp[]): readonly Given<NewPost>[] {
+export function useOutgoing(author: string, arrived: readonly Chirp[]): readonly Given<NewPost>[] {
   const { outbox } = deskOf(author);
   const given = useSyncExternalStore(outbox.subscribe, outbox.entries);
   const times = new Set(arrived.filter((c) => c.author === author).map((c) => Date.parse(c.at)));

@@ -16,6 +16,16 @@ export interface Named {
   name: string;
 }
 
+export interface PageChirp {
+  items: Chirp[];
+  next: string | null;
+}
+
+export interface PageMarked {
+  items: Marked[];
+  next: string | null;
+}
+
 export interface Person {
   known: boolean;
   profile: Profile;
@@ -29,13 +39,13 @@ export interface Profile {
 
 declare module "@evergreen/client" {
   interface Views {
-    timeline: { params: { count: number }; result: Chirp[] };
+    timeline: { params: { behind?: string | null }; result: PageChirp };
     profile: { params: { name: string }; result: Person };
-    posts: { params: { name: string; count: number }; result: Chirp[] };
+    posts: { params: { name: string; behind?: string | null }; result: PageChirp };
     following: { params: { name: string }; result: boolean };
-    follows: { params: { name: string; count: number }; result: Marked[] };
-    followers: { params: { name: string; count: number }; result: Marked[] };
-    people: { params: { prefix: string; count: number }; result: Marked[] };
+    follows: { params: { name: string; behind?: string | null }; result: PageMarked };
+    followers: { params: { name: string; behind?: string | null }; result: PageMarked };
+    people: { params: { prefix: string; behind?: string | null }; result: PageMarked };
   }
   interface Commands {
     "sign-in": { command: { name: string }; result: Named };

@@ -1,5 +1,6 @@
 import { act, cleanup, render } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Further } from "../src/More";
 import { Posts } from "../src/Posts";
 import { SessionProvider } from "../src/session";
 
@@ -12,24 +13,46 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function list(...texts: string[]) {
+const NO_MORE = { hasMore: false, loading: false, more: () => undefined };
+
+function list(texts: string[], pages: Further = NO_MORE) {
   const chirps = texts.map((text) => ({ author: "ann", at: `2025-11-21T11:00:0${text.length}Z`, text }));
   return (
     <SessionProvider waiting={() => null}>
       <h1 tabIndex={-1}>Home</h1>
-      {chirps.length > 0 && <Posts chirps={chirps} count={50} onMore={() => undefined} />}
+      {chirps.length > 0 && <Posts chirps={chirps} pages={pages} />}
     </SessionProvider>
   );
 }
 
 test("the focus goes on to the next post, or the heading, when its own post goes", async () => {
-  const { container, rerender } = render(list("three", "one!", "two"));
+  const { container, rerender } = render(list(["three", "one!", "two"]));
   await vi.waitFor(() => expect(container.querySelectorAll("button")).toHaveLength(3));
   container.querySelectorAll("button")[1]!.focus();
-  await act(async () => rerender(list("three", "two")));
+  await act(async () => rerender(list(["three", "two"])));
   expect(document.activeElement?.textContent).toContain("two");
-  await act(async () => rerender(list("three")));
+  await act(async () => rerender(list(["three"])));
   expect(document.activeElement?.textContent).toContain("three");
-  await act(async () => rerender(list()));
+  await act(async () => rerender(list([])));
   expect(document.activeElement?.tagName).toBe("H1");
+});
+
+test("who asks for older posts by keyboard is at the first of them, also when there are no more", async () => {
+  const more = vi.fn();
+  const { container, rerender } = render(list(["three"], { hasMore: true, loading: false, more }));
+  const button = await vi.waitFor(() => {
+    const found = container.querySelector<HTMLButtonElement>("button.more");
+    expect(found).not.toBeNull();
+    return found!;
+  });
+  button.focus();
+  button.click();
+  expect(more).toHaveBeenCalledOnce();
+  await act(async () => rerender(list(["three"], { hasMore: false, loading: true, more })));
+  expect(document.activeElement).toBe(button);
+  button.click();
+  expect(more).toHaveBeenCalledOnce();
+  await act(async () => rerender(list(["three", "two", "o"])));
+  expect(container.querySelector("button.more")).toBeNull();
+  expect(document.activeElement?.textContent).toContain("two");
 });

@@ -19,7 +19,7 @@ class HandSocket {
 
   send(message: string): void {
     const { type, id } = JSON.parse(message) as { type: string; id: number };
-    if (type === "subscribe" && HandSocket.knows) this.say({ type: "result", id, tag: "t", freshness: "current", value: [] });
+    if (type === "subscribe" && HandSocket.knows) this.say({ type: "result", id, tag: "t", freshness: "current", value: { items: [], next: null } });
   }
 
   greet(): void {
@@ -34,7 +34,7 @@ class HandSocket {
 }
 
 function Page() {
-  useLive("timeline", { count: 20 });
+  useLive("timeline", {});
   return (
     <>
       <LiveBadge />

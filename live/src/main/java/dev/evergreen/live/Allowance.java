@@ -45,6 +45,19 @@ public final class Allowance {
     return left >= 0 ? 0 : (long) (-left / perSecond * 1e9);
   }
 
+  /**
+   * As {@link #borrow}, but at most as much is owed as can be saved: the rest is let off, so that
+   * whoever has used far too much may go on after as long as it takes to save that.
+   */
+  public long owe(double amount, long now) {
+    return borrow(Math.min(amount, at(now) + most), now);
+  }
+
+  /** Whether nothing is left. */
+  public boolean isUsedUp(long now) {
+    return at(now) <= 0;
+  }
+
   /** Whether it is as good as a new one. */
   public boolean isFull(long now) {
     return at(now) >= most;

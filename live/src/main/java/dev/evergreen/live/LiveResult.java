@@ -176,29 +176,70 @@ public abstract class LiveResult {
     }
   }
 
+  /**
+   * The runtime keeps it true, as long as somebody can pay for the results that are made. While
+   * nobody can, it is asked for now and then, which costs nothing between, and is doubtful: until
+   * an answer is the same as the last, or is no value, which only the runtime can tell of.
+   */
   private void followResults() {
-    try (var computing = home.node().reactive(computationOnce());
-        var tracker = computing.tracker()) {
-      running = computing;
-      results = tracker;
+    var computation = computationOnce();
+    try {
       while (!isStopped()) {
-        var result = tracker.poll(LONG);
-        if (result.isPresent()) {
-          follow(read(result.get(), tracker.freshness()));
-        }
+        long pause = followWhileItMay(computation);
+        askWhileItChanges(computation, pause);
       }
     } catch (ComputationClosedException e) {
       // Closed because nobody looks any more, or by the application's node.
-      return;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
-  private void askEvery(Duration pause) {
+  /** Returns for how many nanoseconds no other result is to be made. */
+  private long followWhileItMay(Computation<?> computation) {
+    try (var computing = home.node().reactive(computation);
+        var tracker = computing.tracker()) {
+      running = computing;
+      long pause = 0;
+      while (pause == 0 && !isStopped()) {
+        var result = tracker.poll(LONG);
+        if (result.isPresent()) {
+          pause = follow(read(result.get(), tracker.freshness()), tracker);
+        }
+      }
+      return pause;
+    }
+  }
+
+  private void askWhileItChanges(Computation<?> computation, long pause)
+      throws InterruptedException {
+    long wait = pause;
+    while (wait > 0 && !closing.await(wait, TimeUnit.NANOSECONDS)) {
+      var asked = ask(computation, Freshness.IN_DOUBT);
+      if (tagOf(present).equals(asked.tag()) || asked.error() != null) {
+        awaitFollowing();
+        return;
+      }
+      wait = follow(asked, null);
+    }
+  }
+
+  /** Else whatever rests for a moment would be followed at once, all of a payer's together. */
+  private void awaitFollowing() throws InterruptedException {
+    var _ = closing.await(home.payFor(this, LiveResults.WORK_OF_FOLLOWING), TimeUnit.NANOSECONDS);
+  }
+
+  private static String tagOf(@Nullable Present present) {
+    return present == null ? "" : present.tag();
+  }
+
+  private void askEvery(Duration period) {
     var computation = computationOnce();
     try {
+      long pause;
       do {
-        follow(ask(computation));
-      } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
+        pause = follow(ask(computation, Freshness.CURRENT), null);
+      } while (!closing.await(Math.max(period.toNanos(), pause), TimeUnit.NANOSECONDS));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
@@ -216,13 +257,13 @@ public abstract class LiveResult {
     };
   }
 
-  private Present ask(Computation<?> computation) {
+  private Present ask(Computation<?> computation, Freshness freshness) {
     try {
-      return write(computation.compute(), Freshness.CURRENT);
+      return write(computation.compute(), freshness);
     } catch (Exception e) {
-      return failure(e, Freshness.CURRENT);
+      return failure(e, freshness);
     } catch (Error e) {
-      return failure(new ComputationFailedException(e), Freshness.CURRENT);
+      return failure(new ComputationFailedException(e), freshness);
     }
   }
 
@@ -262,18 +303,33 @@ public abstract class LiveResult {
 
   private synchronized void tellFreshness(ResultTracker<?> tracker) {
     var last = present;
-    if (last != null) {
-      publish(last.with(tracker.freshness()));
+    // Where it is followed no more, or anew, by now, that tracker knows nothing of the result.
+    if (last != null && results == tracker) {
+      publish(last.with(tracker.freshness()), tracker);
     }
   }
 
-  /** By the thread that follows the results, so that the last one stays the last meanwhile. */
-  private void follow(Present next) {
+  /**
+   * By the thread that follows the results, so that the last one stays the last meanwhile.
+   *
+   * @param tracker which shows how fresh it is; null if it was asked for
+   * @return for how many nanoseconds no other is to be made; it is shown as doubtful then, as it
+   *     may have been replaced long before that
+   */
+  private long follow(Present next, @Nullable ResultTracker<?> tracker) {
     var last = present;
-    if (last == null || !last.tag().equals(next.tag())) {
-      prepare(last, next);
+    if (last != null && last.tag().equals(next.tag())) {
+      publish(next, tracker);
+      return 0;
     }
-    publish(next);
+    prepare(last, next);
+    long pause = home.payFor(this, LiveResults.workOf(next));
+    if (pause == 0) {
+      publish(next, tracker);
+    } else {
+      publish(next.with(Freshness.IN_DOUBT), null);
+    }
+    return pause;
   }
 
   /**
@@ -281,7 +337,9 @@ public abstract class LiveResult {
    *
    * @throws RefusedException if it is more than whoever had it made may have held
    */
-  private synchronized void publish(Present next) {
+  private synchronized void publish(Present next, @Nullable ResultTracker<?> tracker) {
+    // Together with the result: how fresh it is tells nobody else.
+    results = tracker;
     var last = present;
     if (last == null || !last.tag().equals(next.tag())) {
       var latest = home.hold(this, next);

@@ -12,6 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,16 @@ import org.jspecify.annotations.Nullable;
 public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   private static final int BURST_SECONDS = 60;
+  private static final int BURST_SECONDS_OF_WORK = 10;
+
+  /**
+   * To follow a computation again takes as much work as ten short results: what it reads is
+   * subscribed, and runs with each write until a while after it is followed no more.
+   */
+  static final int WORK_OF_FOLLOWING = 10;
+
+  /** To write, hash and send so many bytes costs about as much as to make a short result. */
+  static final int BYTES_OF_WORK = 16 << 10;
 
   /** So much for its key is a part of what every computation costs. */
   private static final int SHORT_KEY_BYTES = 512;
@@ -34,6 +45,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   private final LiveLimits limits;
   private final Rendering rendering;
   private final LongAdder written = new LongAdder();
+  private final LongAdder waits = new LongAdder();
 
   /** Changed under this object's lock, which guards the users of its values, and all below. */
   private final Map<String, R> live = new ConcurrentHashMap<>();
@@ -52,6 +64,9 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     private final Allowance newResults =
         new Allowance(limits.maxNewPerSecond(), BURST_SECONDS, System.nanoTime());
 
+    private final Allowance work =
+        new Allowance(limits.maxWorkPerSecond(), BURST_SECONDS_OF_WORK, System.nanoTime());
+
     /** Those of its results without users, the longest first. */
     private final Set<LiveResult> idle = new LinkedHashSet<>();
 
@@ -59,6 +74,10 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
     /** Of its results. */
     private long bytes;
+
+    private boolean isLikeNew(long now) {
+      return made == 0 && newResults.isFull(now) && work.isFull(now);
+    }
   }
 
   /** None yet, of what a node computes. */
@@ -161,6 +180,48 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     if (share.made >= limits.maxResultsOfPayer()) {
       evictFirst(share.idle);
     }
+  }
+
+  /**
+   * Counts work that is done for these payers.
+   *
+   * @return for how many nanoseconds no more of it is to be done, so that it is made up for; none
+   *     of it is refused
+   */
+  public synchronized long pay(List<?> payers, int work) {
+    return owe(payers.stream().map(this::share).toList(), work);
+  }
+
+  /**
+   * Counts work that is done for a result. It is paid for by whom it was made for; where they have
+   * nothing left, by somebody else who uses it and has: what one has used up takes nothing from the
+   * others.
+   *
+   * @return for how many nanoseconds no other is to be made of it
+   */
+  synchronized long payFor(LiveResult result, int work) {
+    long now = System.nanoTime();
+    var payers =
+        Stream.concat(Stream.of(result.payers), result.users.keySet().stream())
+            .map(each -> each.stream().map(this::share).toList())
+            .filter(each -> each.stream().noneMatch(share -> share.work.isUsedUp(now)))
+            .findFirst()
+            .orElseGet(() -> shares(result));
+    return owe(payers, work);
+  }
+
+  /** How much work it is to make this. */
+  static int workOf(Present made) {
+    return 1 + made.length() / BYTES_OF_WORK;
+  }
+
+  private long owe(List<Share> payers, int work) {
+    long now = System.nanoTime();
+    long pause = payers.stream().mapToLong(share -> share.work.owe(work, now)).max().orElse(0);
+    if (pause > 0) {
+      waits.increment();
+    }
+    return pause;
   }
 
   /**
@@ -418,7 +479,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
         }
       }
       gone.forEach(this::remove);
-      shares.values().removeIf(share -> share.made == 0 && share.newResults.isFull(now));
+      shares.values().removeIf(share -> share.isLikeNew(now));
       others = List.copyOf(live.values());
     }
     gone.forEach(LiveResult::stop);
@@ -438,6 +499,11 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   /** How many values have been written as JSON. */
   public long written() {
     return written.sum();
+  }
+
+  /** How often somebody had to wait, or a result, since too much work was done for who pays. */
+  public long waits() {
+    return waits.sum();
   }
 
   /** Ends all; no more are made. */

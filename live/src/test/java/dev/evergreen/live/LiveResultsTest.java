@@ -35,7 +35,7 @@ final class LiveResultsTest {
   private static final int LENGTH = 1_000;
   private static final int MOST = 100 * LENGTH;
   private static final LiveLimits WIDE =
-      new LiveLimits(100, 100, 100, MOST, MOST, Duration.ofHours(1));
+      new LiveLimits(100, 100, 100, 10_000, MOST, MOST, Duration.ofHours(1));
 
   /** A value that JSON cannot show. */
   public record Unwritable() {
@@ -404,7 +404,7 @@ final class LiveResultsTest {
     release(one, "p");
     results.sweep();
     assertSame(one, acquire("a", "p", () -> 1));
-    limits(new LiveLimits(9, 9, 9, MOST, MOST, Duration.ofNanos(1)));
+    limits(new LiveLimits(9, 9, 9, 10_000, MOST, MOST, Duration.ofNanos(1)));
     var used = acquire("b", "p", () -> 1);
     var left = acquire("c", "p", () -> 1);
     used.result();
@@ -428,7 +428,7 @@ final class LiveResultsTest {
 
   @Test
   void whatIsNotUsedMakesRoomTheLongestFirst() throws Exception {
-    limits(new LiveLimits(3, 2, 100, MOST, MOST, Duration.ofHours(1)));
+    limits(new LiveLimits(3, 2, 100, 10_000, MOST, MOST, Duration.ofHours(1)));
     var a = acquire("a", "p", () -> 1);
     var b = acquire("b", "p", () -> 1);
     assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
@@ -445,7 +445,7 @@ final class LiveResultsTest {
 
   @Test
   void whatIsUsedAgainMakesNoRoom() {
-    limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
+    limits(new LiveLimits(2, 2, 100, 10_000, MOST, MOST, Duration.ofNanos(1)));
     var back = acquire("a", "p", () -> 1);
     release(back, "p");
     assertSame(back, acquire("a", "p", () -> 1));
@@ -458,7 +458,7 @@ final class LiveResultsTest {
 
   @Test
   void whatIsGoneCountsForNobody() {
-    limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
+    limits(new LiveLimits(2, 2, 100, 10_000, MOST, MOST, Duration.ofNanos(1)));
     for (int i = 0; i < 3; i++) {
       release(acquire("swept" + i, "p", () -> 1), "p");
       results.end(acquire("ended" + i, "p", () -> 1));
@@ -469,7 +469,7 @@ final class LiveResultsTest {
 
   @Test
   void onePayerHasOnlySoManyMadeInAWhile() {
-    limits(new LiveLimits(1_000, 1_000, 1, MOST, MOST, Duration.ofHours(1)));
+    limits(new LiveLimits(1_000, 1_000, 1, 10_000, MOST, MOST, Duration.ofHours(1)));
     for (int i = 0; i < 60; i++) {
       acquire("a" + i, "p", () -> 1);
     }
@@ -480,7 +480,7 @@ final class LiveResultsTest {
 
   @Test
   void aPayersBytesAreBoundedAndWhatItDoesNotUseMakesRoom() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10_000, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
     var a = ofLength("a", "p", LENGTH);
     ofLength("b", "p", LENGTH);
     release(a, "p");
@@ -504,7 +504,7 @@ final class LiveResultsTest {
   /** Seen: it was refused to all who used it, though only one of them had no room. */
   @Test
   void anotherUserPaysWhenTheShareOfWhoDoesIsFull() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 100 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10_000, 100 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
     var length = new AtomicInteger(LENGTH);
     var shared = acquire("a", "p", () -> "x".repeat(length.get() - 4));
     shared.next();
@@ -525,7 +525,7 @@ final class LiveResultsTest {
   /** Seen: what nobody used was ended for a result that did not fit nevertheless. */
   @Test
   void nothingMakesRoomInVain() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 100 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10_000, 100 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
     var length = new AtomicInteger(LENGTH);
     var shared = acquire("a", "p", () -> "x".repeat(length.get() - 4));
     shared.next();
@@ -551,7 +551,7 @@ final class LiveResultsTest {
    */
   @Test
   void nothingMakesRoomInVainForWhatDoesNotFitInAll() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 4 * LENGTH, 99 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10_000, 4 * LENGTH, 99 * LENGTH, Duration.ofHours(1)));
     ofLength("used", "p", LENGTH);
     release(ofLength("left", "p", LENGTH), "p");
     var equal = acquire("equal", "p", () -> "used" + "x".repeat(LENGTH - 8));
@@ -574,7 +574,7 @@ final class LiveResultsTest {
 
   @Test
   void nothingMakesRoomForWhatAnotherPayerMayNotHave() {
-    limits(new LiveLimits(99, 1, 99, MOST, MOST, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 1, 99, 10_000, MOST, MOST, Duration.ofHours(1)));
     acquire("used", "q", () -> 1);
     release(acquire("left", "p", () -> 1), "p");
     var both = List.of("p", "q");
@@ -587,7 +587,7 @@ final class LiveResultsTest {
   /** Seen: who had left paid for what others used, and could have nothing new. */
   @Test
   void nobodyPaysForWhatOnlyOthersUse() {
-    limits(new LiveLimits(99, 2, 99, MOST, MOST, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 2, 99, 10_000, MOST, MOST, Duration.ofHours(1)));
     var left = acquire("a", "p", () -> 1);
     acquire("a", "q", () -> 1);
     acquire("a", "p", () -> 1);
@@ -606,7 +606,7 @@ final class LiveResultsTest {
 
   @Test
   void whoHasNoRoomDoesNotPayForWhoHasLeft() {
-    limits(new LiveLimits(99, 1, 99, MOST, MOST, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 1, 99, 10_000, MOST, MOST, Duration.ofHours(1)));
     var left = acquire("a", "p", () -> 1);
     acquire("b", "q", () -> 1);
     acquire("a", "q", () -> 1);
@@ -620,7 +620,7 @@ final class LiveResultsTest {
   /** However results were passed on: all that was counted is given back. */
   @Test
   void whatIsPassedOnIsCountedOnce() throws Exception {
-    limits(new LiveLimits(99, 3, 1_000, MOST, 3 * LENGTH, Duration.ofNanos(1)));
+    limits(new LiveLimits(99, 3, 1_000, 10_000, MOST, 3 * LENGTH, Duration.ofNanos(1)));
     var random = new Random(7);
     var length = new AtomicInteger(LENGTH);
     record Use(Watched result, String payer) {}
@@ -659,7 +659,7 @@ final class LiveResultsTest {
   /** It would be counted for ever: nobody can give it back. */
   @Test
   void aResultThatMakesRoomForItselfIsNotCounted() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10_000, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
     var length = new AtomicInteger(LENGTH);
     var grows = acquire("a", "p", () -> "x".repeat(length.get() - 4));
     grows.result();
@@ -676,7 +676,7 @@ final class LiveResultsTest {
 
   @Test
   void allBytesAreBounded() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 2 * LENGTH, 2 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10_000, 2 * LENGTH, 2 * LENGTH, Duration.ofHours(1)));
     ofLength("a", "p", LENGTH);
     var b = ofLength("b", "q", LENGTH);
     assertTrue(last(acquire("c", "r", () -> "1")).endsWith("TOO_LONG"));
@@ -688,7 +688,7 @@ final class LiveResultsTest {
   /** Parameters are what a client likes: short results must not bring along any number of them. */
   @Test
   void aLongKeyCountsWithItsResult() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 100 * LENGTH, 10 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10_000, 100 * LENGTH, 10 * LENGTH, Duration.ofHours(1)));
     var key = "k".repeat(3 * LENGTH);
     var one = acquire(key, "p", () -> 1);
     int length = one.result().length();
@@ -767,5 +767,143 @@ final class LiveResultsTest {
     assertEquals(0, results.size());
     assertEquals(0, results.heldBytes());
     until("closed", () -> node.running() == 0);
+  }
+
+  // How much is done for one payer
+
+  private static final int MORE_THAN_IS_SAVED = 1_000;
+
+  private static LiveLimits workPerSecond(int most) {
+    return new LiveLimits(99, 99, 99, most, 10 * MOST, 10 * MOST, Duration.ofHours(1));
+  }
+
+  /** Has results made until they are too many to be pushed; answers what was told last. */
+  private String changeTooOften(Watched watched) throws Exception {
+    var told = watched.next();
+    for (int i = 0; told.endsWith("CURRENT"); i++) {
+      assertTrue(i < 1_000, "it is pushed for ever");
+      node.changed();
+      told = watched.next();
+    }
+    return told;
+  }
+
+  @Test
+  void whatChangesTooOftenIsAskedForNowAndThenUntilItChangesNoMore() throws Exception {
+    limits(workPerSecond(10));
+    var value = new AtomicInteger();
+    var end = new AtomicInteger();
+    var one = acquire("a", "p", () -> end.get() == 0 ? value.incrementAndGet() : end.get());
+    var doubtful = changeTooOften(one);
+    assertTrue(doubtful.endsWith("IN_DOUBT"), doubtful);
+    assertFalse(one.next().equals(doubtful), "nothing changes, and nobody asks");
+    end.set(-1);
+    node.changed();
+    var last = one.next();
+    while (!last.equals("-1! CURRENT")) {
+      last = one.next();
+    }
+    assertEquals(1, node.running());
+    end.set(-2);
+    node.changed();
+    assertTrue(one.next().startsWith("-2!"), "it is followed again");
+  }
+
+  @Test
+  void whatIsNotFollowedIsNeverCalledCurrent() throws Exception {
+    limits(workPerSecond(1));
+    var value = new AtomicInteger();
+    var one = acquire("a", "p", value::incrementAndGet);
+    var doubtful = changeTooOften(one);
+    var number = doubtful.substring(0, doubtful.indexOf('!') + 1);
+    results.sweep();
+    assertFalse(one.next().startsWith(number), "the same is told once more");
+  }
+
+  /** A grain that cannot be reached for a moment is no result; only the runtime knows. */
+  @Test
+  void aFailureToAskIsLeftToTheRuntime() throws Exception {
+    limits(workPerSecond(10));
+    var value = new AtomicInteger();
+    var fails = new AtomicInteger();
+    var one =
+        acquire(
+            "a",
+            "p",
+            () -> {
+              if (fails.getAndSet(0) > 0) {
+                throw new FileNotFoundException("away");
+              }
+              return value.incrementAndGet();
+            });
+    changeTooOften(one);
+    int before = value.get();
+    fails.set(1);
+    until("asked", () -> fails.get() == 0);
+    String told;
+    do {
+      told = one.next();
+      assertTrue(told.matches("[0-9]+! .*"), told);
+    } while (Integer.parseInt(told.substring(0, told.indexOf('!'))) <= before);
+  }
+
+  @Test
+  void somebodyElseWhoUsesItPaysForWhoCannot() throws Exception {
+    limits(workPerSecond(1));
+    results.pay(List.of("p"), MORE_THAN_IS_SAVED);
+    var both = new CountDownLatch(1);
+    var value = new AtomicInteger();
+    Computation<?> computation =
+        () -> {
+          both.await();
+          return value.incrementAndGet();
+        };
+    var one = acquire("a", "p", computation);
+    assertSame(one, acquire("a", "q", computation));
+    both.countDown();
+    assertEquals("1! CURRENT", one.next());
+    results.pay(List.of("q"), MORE_THAN_IS_SAVED);
+    node.changed();
+    assertEquals("2! IN_DOUBT", one.next());
+  }
+
+  @Test
+  void longResultsCountAsSeveral() throws Exception {
+    limits(workPerSecond(1));
+    var length = 6 * LiveResults.BYTES_OF_WORK;
+    assertTrue(acquire("a", "p", () -> "x".repeat(length)).next().endsWith("CURRENT"));
+    assertTrue(acquire("b", "p", () -> "y".repeat(length)).next().endsWith("IN_DOUBT"));
+    assertEquals("1! CURRENT", acquire("c", "q", () -> 1).next());
+  }
+
+  @Test
+  void whoComesAgainHasNoNewAllowance() throws Exception {
+    limits(workPerSecond(1));
+    results.pay(List.of("p"), MORE_THAN_IS_SAVED);
+    results.sweep();
+    assertEquals("1! IN_DOUBT", acquire("a", "p", () -> 1).next());
+  }
+
+  @Test
+  void whatIsAskedAtIntervalsIsPaidForAsWell() throws Exception {
+    limits(workPerSecond(1));
+    results.pay(List.of("p"), MORE_THAN_IS_SAVED);
+    Computation<?> computation = () -> 1;
+    var one =
+        results.acquire(
+            "a",
+            List.of("p"),
+            () -> new Watched("a", List.of("p"), computation, Duration.ofMillis(1)));
+    assertEquals("1! IN_DOUBT", one.next());
+  }
+
+  @Test
+  void nobodyOwesMoreThanCanBeSaved() {
+    limits(workPerSecond(1));
+    long most = TimeUnit.SECONDS.toNanos(10);
+    for (int i = 0; i < 9; i++) {
+      assertTrue(results.pay(List.of("p"), MORE_THAN_IS_SAVED) <= most);
+    }
+    assertEquals(0, results.pay(List.of("q"), 1));
   }
 }

@@ -39,6 +39,7 @@ public final class WebMetrics implements MeterBinder {
     gauge(registry, "views", "live computations", WebCounts::views);
     gauge(registry, "held.bytes", "results that are kept", WebCounts::heldBytes);
     count(registry, "requests", "requests", Tags.empty(), WebCounts::requests);
+    count(registry, "waits", "waits after much work", Tags.empty(), WebCounts::waits);
     count(registry, "malformed", "what was not understood", Tags.empty(), WebCounts::malformed);
     result(registry, "written", WebCounts::resultsSerialised);
     result(registry, "sent", WebCounts::resultsSent);

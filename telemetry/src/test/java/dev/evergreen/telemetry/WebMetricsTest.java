@@ -39,7 +39,7 @@ final class WebMetricsTest {
   }
 
   private static WebCounts counts(Map<String, Long> refused) {
-    return new WebCounts(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, Map.of("stalled", 12L), refused);
+    return new WebCounts(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 11, Map.of("stalled", 12L), refused);
   }
 
   @Test
@@ -80,6 +80,7 @@ final class WebMetricsTest {
                 value.doubleValue(),
                 registry.get("evergreen.web.results").tag("what", what).functionCounter().count(),
                 what));
+    assertEquals(13, registry.get("evergreen.web.waits").functionCounter().count());
     assertEquals(11, registry.get("evergreen.web.malformed").functionCounter().count());
     assertEquals(
         12, registry.get("evergreen.web.cut").tag("reason", "stalled").functionCounter().count());

@@ -229,7 +229,7 @@ final class Edge extends Handler.Abstract {
         if (path.equals(LIVE) && HttpMethod.POST.is(request.getMethod())) {
           streamMany(request, response, callback, address, place);
         } else if (path.equals(LIVE)) {
-          openSocket(request, response, callback, address);
+          openSocket(request, response, callback, address, place);
         } else {
           look(request, response, callback, place);
         }
@@ -239,8 +239,11 @@ final class Edge extends Handler.Abstract {
     return route(request, response, callback, path);
   }
 
-  private void openSocket(Request request, Response response, Callback callback, Object address) {
+  private void openSocket(
+      Request request, Response response, Callback callback, Object address, Places.Place place)
+      throws InterruptedException {
     guard.checkOrigin(request);
+    payForOpening(address, place);
     var still = stillConnected();
     var caller = caller(request, LIVE);
     var opened =
@@ -270,6 +273,11 @@ final class Edge extends Handler.Abstract {
       throw new WebException(
           426, "upgrade-required", "This is the address of a WebSocket, version 13.");
     }
+  }
+
+  /** Before anybody is authenticated, since that may take long. */
+  private void payForOpening(Object address, Places.Place place) throws InterruptedException {
+    place.rest(hub.pay(List.of(address), Hub.WORK_OF_OPENING));
   }
 
   private LiveSocket socket(
@@ -330,8 +338,12 @@ final class Edge extends Handler.Abstract {
     guard.checkOrigin(request);
     var path = Request.getPathInContext(request);
     var view = hub.view(path.substring(LIVE.length() + 1));
+    if (wantsStream(request)) {
+      payForOpening(peer(request).address, place);
+    }
     var still = stillConnected();
-    var asked = new Exchange(request, settings, path, "", () -> caller(request, path), place);
+    var asked =
+        new Exchange(request, settings, path, "", () -> caller(request, path), place, hub::pay);
     var caller = asked.caller();
     var address = asked.payer();
     var params = Json.fromQuery(asked.query(), view.paramsType());
@@ -418,15 +430,20 @@ final class Edge extends Handler.Abstract {
    * Many views over one response, where no WebSocket gets through: browsers have few connections.
    */
   private void streamMany(
-      Request request, Response response, Callback callback, Object address, Places.Place place) {
+      Request request, Response response, Callback callback, Object address, Places.Place place)
+      throws InterruptedException {
     guard.checkOrigin(request);
+    payForOpening(address, place);
     var still = stillConnected();
-    var exchange = new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place);
+    var exchange =
+        new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place, hub::pay);
     var wishes = exchange.body(Watch.class).subscribe();
     var caller = exchange.caller();
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
       throw Json.badParams("Two views have the same id.");
     }
+    // What this owes is waited for with what is asked for next.
+    hub.pay(caller.payers(address), wishes.size());
     var stream = stream(request, response, callback, caller, address);
     stream.onlyIf(still);
     if (wantsDeltas(request)) {
@@ -472,7 +489,7 @@ final class Edge extends Handler.Abstract {
     try (var place = places.take()) {
       var rest = Objects.requireNonNull(route.rest(path));
       var exchange =
-          new Exchange(request, settings, path, rest, () -> caller(request, path), place);
+          new Exchange(request, settings, path, rest, () -> caller(request, path), place, hub::pay);
       payers = exchange.caller().payers(exchange.payer());
       // What has an effect is refused before it has.
       answers.checkRoom(payers);

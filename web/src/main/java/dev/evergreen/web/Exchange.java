@@ -28,8 +28,14 @@ final class Exchange implements Request {
   private final String pathRest;
   private final Supplier<Caller> authenticate;
   private final Places.@Nullable Place place;
+  private final Paying paying;
   private Caller caller;
   private @Nullable Fields query;
+
+  /** Has work paid for; answers for how many nanoseconds no more is to be done. */
+  interface Paying {
+    long pay(List<?> payers, int work);
+  }
 
   /** One that has no place among what is worked on. */
   Exchange(
@@ -38,13 +44,14 @@ final class Exchange implements Request {
       String path,
       String pathRest,
       Caller caller) {
-    this(request, settings, path, pathRest, () -> caller, null);
+    this(request, settings, path, pathRest, () -> caller, null, (_, _) -> 0);
   }
 
   /**
    * One that has a place, which it leaves while it waits for its body, or for a result.
    *
    * @param authenticate says who asks; asked again when the body had to be waited for
+   * @param paying for what is read of it
    */
   Exchange(
       org.eclipse.jetty.server.Request request,
@@ -52,7 +59,8 @@ final class Exchange implements Request {
       String path,
       String pathRest,
       Supplier<Caller> authenticate,
-      Places.@Nullable Place place) {
+      Places.@Nullable Place place,
+      Paying paying) {
     this.request = request;
     this.settings = settings;
     this.path = path;
@@ -60,6 +68,7 @@ final class Exchange implements Request {
     this.authenticate = authenticate;
     this.caller = authenticate.get();
     this.place = place;
+    this.paying = paying;
   }
 
   /** Whose share pays for what has to be made for this request. */
@@ -161,7 +170,32 @@ final class Exchange implements Request {
       throw new WebException(
           415, "not-json", "The content type must be application/json, not '" + plain + "'.");
     }
-    return Json.decode(Json.tree(bytes(settings.maxMessageBytes())), type);
+    var bytes = bytes(settings.maxMessageBytes());
+    payFor(bytes.length);
+    return Json.decode(Json.tree(bytes), type);
+  }
+
+  /** Before it is decoded and acted on, which is most of the work. */
+  private void payFor(int bytes) {
+    int work = bytes / Hub.BODY_BYTES_OF_WORK;
+    var own = place;
+    if (work == 0 || own == null) {
+      return;
+    }
+    long pause = paying.pay(caller.payers(payer()), work);
+    if (pause > 0) {
+      rest(own, pause);
+      callerByNow();
+    }
+  }
+
+  private static void rest(Places.Place place, long nanos) {
+    try {
+      place.rest(nanos);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw Failures.stopped();
+    }
   }
 
   /** Reads the body to its end, within the limits of size and time. */

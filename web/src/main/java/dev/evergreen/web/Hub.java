@@ -20,6 +20,15 @@ import org.jspecify.annotations.Nullable;
  */
 final class Hub {
 
+  /**
+   * To open a WebSocket, or a stream, takes as much work as ten short results, each of which counts
+   * 1: a head is read and checked, a caller authenticated, a hello written.
+   */
+  static final int WORK_OF_OPENING = 10;
+
+  /** So much of a body takes as much work as a short result; a shorter one is none beside. */
+  static final int BODY_BYTES_OF_WORK = 1 << 10;
+
   /** Shorter results fit into one packet anyway. */
   private static final int WORTH_COMPRESSING = 1024;
 
@@ -40,6 +49,7 @@ final class Hub {
         settings.maxViews(),
         settings.maxViewsPerAddress(),
         settings.maxNewViewsPerSecond(),
+        settings.maxWorkPerSecond(),
         settings.maxHeldBytes(),
         settings.maxHeldBytesPerAddress(),
         settings.keepViewFor());
@@ -160,6 +170,16 @@ final class Hub {
     }
   }
 
+  /**
+   * Has these pay for work that is done for them.
+   *
+   * @return for how many nanoseconds no more is to be done for them, as too much was; they wait, so
+   *     that nobody else does, and nothing is refused
+   */
+  long pay(List<?> payers, int work) {
+    return live.pay(payers, work);
+  }
+
   /** What ends a message with this result, compressed; null if it is sent as it is. */
   byte @Nullable [] compressed(Present present) {
     return present.length() < WORTH_COMPRESSING ? null : live.shorter(present);
@@ -180,6 +200,10 @@ final class Hub {
 
   long written() {
     return live.written();
+  }
+
+  long waits() {
+    return live.waits();
   }
 
   int size() {

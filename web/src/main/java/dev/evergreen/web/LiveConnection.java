@@ -309,6 +309,14 @@ abstract class LiveConnection {
     return readingPaused;
   }
 
+  /** Waits so long, or until it is over: then there is nothing left to wait for. */
+  final synchronized void rest(long nanos) throws InterruptedException {
+    long deadline = System.nanoTime() + nanos;
+    for (long left = nanos; left > 0 && !over; left = deadline - System.nanoTime()) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+  }
+
   private synchronized void enqueueControl(Work work) {
     if (!over) {
       control.add(work);

@@ -117,9 +117,27 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       }
     }
     callback.succeeded();
+    if (!isOver() && frame.getOpCode() != OpCode.CONTINUATION) {
+      payFor(1);
+    }
     // When it is over, only the client's close frame is waited for, and not amid a flood.
     if (isOver() ? within : !pauseReading()) {
       readMore();
+    }
+  }
+
+  /**
+   * Nothing more is read until these messages are paid for. By connections alone they are not
+   * bounded enough, since who comes by another one may send anew.
+   */
+  private void payFor(int messages) {
+    try {
+      long pause = hub.pay(caller.payers(address), messages);
+      // That it is not read meanwhile is no silence of the client's.
+      lastHeardNanos = System.nanoTime() + pause;
+      rest(pause);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
@@ -219,6 +237,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       cut("flood", POLICY_VIOLATION, "Too many messages in one.");
       return;
     }
+    payFor(messages.size());
     var share = new Share(System::nanoTime, Carriers::letOthersRun);
     for (var message : messages) {
       if (!isOver()) {

@@ -74,6 +74,13 @@ final class Places {
       held = true;
     }
 
+    /** Waits so long without the place, if at all. */
+    void rest(long nanos) throws InterruptedException {
+      if (nanos > 0) {
+        leaveFor(() -> TimeUnit.NANOSECONDS.sleep(nanos));
+      }
+    }
+
     @Override
     public void close() {
       if (held) {

@@ -16,6 +16,8 @@ import java.util.Map;
  * @param resultsSkipped results that were replaced by a later one before a slow connection took
  *     them
  * @param unchanged reconnects that were told that they have the latest result already
+ * @param waits how often what was asked for, or a result, had to wait since too much work was done
+ *     for one address
  * @param malformed requests and messages that could not be understood
  * @param cut connections ended by the server, by reason: {@code stalled}, {@code silent}, {@code
  *     slow-request}, {@code malformed}, {@code flood}, {@code disconnected}
@@ -35,6 +37,7 @@ public record WebCounts(
     long resultsSent,
     long resultsSkipped,
     long unchanged,
+    long waits,
     long malformed,
     Map<String, Long> cut,
     Map<String, Long> refused) {

@@ -245,6 +245,7 @@ public final class WebServer implements AutoCloseable {
         counters.sent.sum(),
         counters.skipped.sum(),
         counters.unchanged.sum(),
+        hub.waits(),
         counters.malformed.sum(),
         counters.cut(),
         counters.refused());

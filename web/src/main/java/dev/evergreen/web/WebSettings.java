@@ -16,6 +16,10 @@ import java.util.function.Consumer;
  *     raise it as the limit of connections of one address
  * @param maxNewViewsPerSecond how many may be made for one address, or for one who has signed in,
  *     on average over a minute; raise it as the limit of connections of one address
+ * @param maxWorkPerSecond how much is done for one address, or for one who has signed in, on
+ *     average over ten seconds: results of views that are made, messages over WebSockets and their
+ *     opening, and long bodies. Who has had more done waits: nothing is refused, and results come
+ *     later. Raise it as the limit of connections of one address
  * @param maxMessageBytes the most bytes of a message or body from a client
  * @param maxMessagesPerSecond how fast one WebSocket may send, on average over ten seconds
  * @param maxHeaderBytes the most bytes of a request's line and headers
@@ -47,6 +51,7 @@ public record WebSettings(
     int maxViews,
     int maxViewsPerAddress,
     int maxNewViewsPerSecond,
+    int maxWorkPerSecond,
     int maxMessageBytes,
     int maxMessagesPerSecond,
     int maxHeaderBytes,
@@ -74,6 +79,7 @@ public record WebSettings(
           10_000,
           2_500,
           50,
+          400,
           16 << 10,
           20,
           8 << 10,
@@ -99,6 +105,7 @@ public record WebSettings(
     positive("maxViews", maxViews);
     positive("maxViewsPerAddress", maxViewsPerAddress);
     positive("maxNewViewsPerSecond", maxNewViewsPerSecond);
+    positive("maxWorkPerSecond", maxWorkPerSecond);
     positive("maxMessageBytes", maxMessageBytes);
     positive("maxMessagesPerSecond", maxMessagesPerSecond);
     positive("maxHeaderBytes", maxHeaderBytes);
@@ -157,6 +164,11 @@ public record WebSettings(
   /** These settings with another {@code maxNewViewsPerSecond}. */
   public WebSettings withMaxNewViewsPerSecond(int value) {
     return with(copy -> copy.maxNewViewsPerSecond = value);
+  }
+
+  /** These settings with another {@code maxWorkPerSecond}. */
+  public WebSettings withMaxWorkPerSecond(int value) {
+    return with(copy -> copy.maxWorkPerSecond = value);
   }
 
   /** These settings with another {@code maxMessageBytes}. */
@@ -254,6 +266,7 @@ public record WebSettings(
     int maxViews;
     int maxViewsPerAddress;
     int maxNewViewsPerSecond;
+    int maxWorkPerSecond;
     int maxMessageBytes;
     int maxMessagesPerSecond;
     int maxHeaderBytes;
@@ -279,6 +292,7 @@ public record WebSettings(
       maxViews = from.maxViews;
       maxViewsPerAddress = from.maxViewsPerAddress;
       maxNewViewsPerSecond = from.maxNewViewsPerSecond;
+      maxWorkPerSecond = from.maxWorkPerSecond;
       maxMessageBytes = from.maxMessageBytes;
       maxMessagesPerSecond = from.maxMessagesPerSecond;
       maxHeaderBytes = from.maxHeaderBytes;
@@ -306,6 +320,7 @@ public record WebSettings(
           maxViews,
           maxViewsPerAddress,
           maxNewViewsPerSecond,
+          maxWorkPerSecond,
           maxMessageBytes,
           maxMessagesPerSecond,
           maxHeaderBytes,

@@ -36,7 +36,10 @@ final class BoardServer {
     return WebServer.builder(node)
         .port(0)
         .settings(
-            WebSettings.DEFAULT.withMaxConnections(20_000).withMaxConnectionsPerAddress(20_000))
+            WebSettings.DEFAULT
+                .withMaxConnections(20_000)
+                .withMaxConnectionsPerAddress(20_000)
+                .withMaxWorkPerSecond(1_000_000))
         .view(
             LiveView.of(
                 "board",

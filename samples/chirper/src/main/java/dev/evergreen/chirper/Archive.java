@@ -8,9 +8,9 @@ import java.util.List;
 /** The older posts of one user and month. Only that user's grain writes here; all idempotent. */
 public interface Archive extends KeyedGrain<Archive.Key> {
 
-  /** The newest posts of the month, newest first. */
+  /** The newest posts of the month behind a place, newest first. */
   @ReadOnly
-  List<Chirp> messages(int newest);
+  List<Chirp> messagesBehind(Chirp.Place place, int most);
 
   /** Adds posts; one of the same time as another replaces it. Returns how many there are then. */
   int add(List<Chirp> chirps);

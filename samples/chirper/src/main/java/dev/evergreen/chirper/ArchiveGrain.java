@@ -17,9 +17,8 @@ final class ArchiveGrain implements Archive {
   }
 
   @Override
-  public List<Chirp> messages(int newest) {
-    var chirps = month.get().chirps();
-    return chirps.subList(0, Math.min(newest, chirps.size()));
+  public List<Chirp> messagesBehind(Chirp.Place place, int most) {
+    return month.get().chirps().stream().filter(place::isBefore).limit(most).toList();
   }
 
   @Override

@@ -1,6 +1,7 @@
 package dev.evergreen.chirper;
 
 import java.time.Instant;
+import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -49,6 +50,11 @@ public record Chirp(String author, Instant at, String text) implements Comparabl
     return stripped;
   }
 
+  /** Where it stands in the order of posts. */
+  public Place place() {
+    return new Place(at, author);
+  }
+
   /** Space of any kind, or a character that only says how others are shown. */
   private static boolean isInvisible(int c) {
     return Character.isWhitespace(c)
@@ -75,6 +81,42 @@ public record Chirp(String author, Instant at, String text) implements Comparabl
       Rest.of(rest.others(), queue);
     }
     return merged;
+  }
+
+  /**
+   * A place in the order of posts. Unlike the number of posts before it, it stays the same when
+   * others come in.
+   *
+   * @param at the time of the post there
+   * @param author the author of the post there
+   */
+  public record Place(Instant at, String author) {
+
+    /** Before all posts. */
+    public static final Place FIRST = new Place(Instant.parse("9999-12-31T23:59:59.999Z"), "");
+
+    /**
+     * The place of this {@linkplain #cursor cursor}.
+     *
+     * @throws RefusedException if it is none
+     */
+    static Place of(String cursor) {
+      var parts = cursor.split(" ", 2);
+      try {
+        return new Place(Instant.parse(parts[0]), Name.checked(parts[parts.length - 1]));
+      } catch (DateTimeParseException e) {
+        throw new RefusedException("A cursor is a time and a name, not “%s”.".formatted(cursor));
+      }
+    }
+
+    /** As a text, for those who ask for what comes behind it. */
+    String cursor() {
+      return at + " " + author;
+    }
+
+    boolean isBefore(Chirp chirp) {
+      return new Chirp(author, at, "").compareTo(chirp) < 0;
+    }
   }
 
   /** What is left of a list in {@link #newest}. */

@@ -13,8 +13,10 @@ import dev.evergreen.web.SignedSessions;
 import dev.evergreen.web.WebServer;
 import dev.evergreen.web.WebSettings;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Function;
@@ -28,6 +30,7 @@ import org.jspecify.annotations.Nullable;
 final class ChirperServer implements AutoCloseable {
 
   private static final int MANY_NEW_VIEWS = 500;
+  private static final int MUCH_WORK = 20_000;
   static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
 
   /** On the loopback address all browsers are one address. */
@@ -36,6 +39,7 @@ final class ChirperServer implements AutoCloseable {
           .withMaxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
           .withMaxViewsPerAddress(WebSettings.DEFAULT.maxViews())
           .withMaxNewViewsPerSecond(MANY_NEW_VIEWS)
+          .withMaxWorkPerSecond(MUCH_WORK)
           .withMaxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes())
           .withMaxAnswerBytesPerAddress(WebSettings.DEFAULT.maxAnswerBytes());
 
@@ -120,10 +124,23 @@ final class ChirperServer implements AutoCloseable {
     builder.peers(others.flatMap(ChirperServer::origins).toArray(String[]::new));
     new Pages(node.grains(), sessions, pages).addTo(builder);
     watching.addHealthTo(builder);
+    addHome(builder);
     var started = builder.staticResources("/", Chirper.class, "/page").singlePage().start();
     watching.watch(started);
     web = started;
     return started.port();
+  }
+
+  /** The page of who is signed in comes with their timeline, if the page was built. */
+  private static void addHome(WebServer.Builder server) {
+    try (var page = Chirper.class.getResourceAsStream("/page/index.html")) {
+      if (page != null) {
+        var html = new String(page.readAllBytes(), StandardCharsets.UTF_8);
+        server.page("/", html, request -> Pages.FIRST);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**
@@ -162,11 +179,6 @@ final class ChirperServer implements AutoCloseable {
   /** A page keeps to the name by which it was opened, as its cookies do. */
   private static Stream<String> origins(int port) {
     return Stream.of("http://127.0.0.1:" + port, "http://localhost:" + port);
-  }
-
-  /** How many different live computations there are. */
-  synchronized int views() {
-    return web == null ? 0 : web.counts().views();
   }
 
   /**

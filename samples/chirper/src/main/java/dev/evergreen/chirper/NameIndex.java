@@ -30,9 +30,9 @@ public interface NameIndex extends KeyedGrain<NameIndex.Key> {
   @ReadOnly
   boolean contains(String name);
 
-  /** The first names that begin with {@code prefix}, in the order of the alphabet. */
+  /** The first names behind one that begin with {@code prefix}, in the order of the alphabet. */
   @ReadOnly
-  List<String> find(String prefix, int most);
+  List<String> find(String prefix, String behind, int most);
 
   /** Adds names. Returns how many there are then. */
   int add(List<String> names);

@@ -53,17 +53,28 @@ final class NameIndexGrain implements NameIndex {
   }
 
   @Override
-  public List<String> find(String prefix, int most) {
+  public List<String> find(String prefix, String behind, int most) {
     var found = new ArrayList<String>();
-    page.get().names().stream().filter(n -> n.startsWith(prefix)).limit(most).forEach(found::add);
+    page.get().names().stream()
+        .filter(name -> name.startsWith(prefix) && name.compareTo(behind) > 0)
+        .limit(most)
+        .forEach(found::add);
     var letters =
         prefix.length() > key.prefix().length() ? List.of(next(prefix)) : page.get().letters();
     for (var letter : letters) {
-      if (found.size() < most && page.get().below().containsKey(letter)) {
-        found.addAll(below(letter).find(prefix, most - found.size()));
+      if (found.size() < most
+          && page.get().below().containsKey(letter)
+          && reaches(letter, behind)) {
+        found.addAll(below(letter).find(prefix, behind, most - found.size()));
       }
     }
     return found;
+  }
+
+  /** Whether there may be names behind that one on the page below. */
+  private boolean reaches(String letter, String behind) {
+    var begin = key.prefix() + letter;
+    return begin.compareTo(behind) > 0 || behind.startsWith(begin);
   }
 
   @Override

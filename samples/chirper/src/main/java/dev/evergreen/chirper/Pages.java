@@ -7,7 +7,9 @@ import dev.evergreen.core.Computation;
 import dev.evergreen.core.Grains;
 import dev.evergreen.web.Caller;
 import dev.evergreen.web.CommandHandler;
+import dev.evergreen.web.FirstResult;
 import dev.evergreen.web.LiveView;
+import dev.evergreen.web.Page;
 import dev.evergreen.web.Reply;
 import dev.evergreen.web.Request;
 import dev.evergreen.web.ResultType;
@@ -32,10 +34,22 @@ final class Pages {
   /** How long after it was written a post may still be sent: a page may have been offline. */
   private static final Duration OFFLINE = Duration.ofDays(1);
 
-  private static final ResultType<List<Chirp>> CHIRPS = new ResultType<>() {};
+  /** So many posts are on a page. */
+  static final int MOST_POSTS = 50;
+
+  /** So many people are on a page. */
+  static final int MOST_PEOPLE = 30;
+
+  /**
+   * What the page shows at first to who has signed in; others may not see it, and it is left out.
+   */
+  static final List<FirstResult> FIRST =
+      List.of(new FirstResult("timeline", new Behind(Optional.empty())));
+
+  private static final ResultType<Page<Chirp>> CHIRPS = new ResultType<>() {};
   private static final ResultType<Person> PERSON = new ResultType<>() {};
   private static final ResultType<Boolean> YES_OR_NO = new ResultType<>() {};
-  private static final ResultType<List<Marked>> NAMES = new ResultType<>() {};
+  private static final ResultType<Page<Marked>> NAMES = new ResultType<>() {};
   private static final ResultType<Named> NAME = new ResultType<>() {};
 
   private final Grains grains;
@@ -57,7 +71,7 @@ final class Pages {
   void addTo(WebServer.Builder server) {
     server
         .authenticator(sessions)
-        .view(LiveView.perCaller("timeline", Count.class, CHIRPS, signedIn(), this::timeline))
+        .view(LiveView.perCaller("timeline", Behind.class, CHIRPS, signedIn(), this::timeline))
         .view(LiveView.of("profile", Named.class, PERSON, everyone(), this::profile))
         .view(LiveView.of("posts", Listed.class, CHIRPS, everyone(), this::posts))
         .view(LiveView.perCaller("following", Named.class, YES_OR_NO, signedIn(), this::following))
@@ -73,8 +87,9 @@ final class Pages {
         .route("GET", "/session", this::session);
   }
 
-  private Computation<List<Chirp>> timeline(Caller caller, Count count) {
-    return () -> me(caller).timeline(count.count());
+  private Computation<Page<Chirp>> timeline(Caller caller, Behind behind) {
+    var place = place(behind.behind());
+    return () -> page(me(caller).timelineBehind(place, MOST_POSTS + 1));
   }
 
   private Computation<Person> profile(Named person) {
@@ -82,9 +97,21 @@ final class Pages {
     return () -> new Person(NameIndex.people(grains).contains(name), user(name).profile());
   }
 
-  private Computation<List<Chirp>> posts(Listed person) {
+  // snippet page
+  private Computation<Page<Chirp>> posts(Listed person) {
     var name = name(person.name());
-    return () -> user(name).messages(person.count());
+    var place = place(person.behind());
+    return () -> page(user(name).messagesBehind(place, MOST_POSTS + 1));
+  }
+
+  private static Page<Chirp> page(List<Chirp> chirps) {
+    return Page.of(chirps, MOST_POSTS, chirp -> chirp.place().cursor());
+  }
+
+  // end
+
+  private static Chirp.Place place(Optional<String> cursor) {
+    return cursor.map(Pages::place).orElse(Chirp.Place.FIRST);
   }
 
   private Computation<Boolean> following(Caller caller, Named other) {
@@ -92,25 +119,29 @@ final class Pages {
     return () -> !me(caller).followsAmong(List.of(name)).isEmpty();
   }
 
-  private Computation<List<Marked>> follows(Caller caller, Listed person) {
+  private Computation<Page<Marked>> follows(Caller caller, Listed person) {
     var name = name(person.name());
-    return () -> marked(caller, user(name).follows(person.count()));
+    var behind = person.behind().orElse("");
+    return () -> marked(caller, user(name).follows(behind, MOST_PEOPLE + 1));
   }
 
-  private Computation<List<Marked>> followers(Caller caller, Listed person) {
+  private Computation<Page<Marked>> followers(Caller caller, Listed person) {
     var followers = NameIndex.followersOf(name(person.name()), grains);
-    return () -> marked(caller, followers.find("", person.count()));
+    var behind = person.behind().orElse("");
+    return () -> marked(caller, followers.find("", behind, MOST_PEOPLE + 1));
   }
 
-  private Computation<List<Marked>> people(Caller caller, Search search) {
+  private Computation<Page<Marked>> people(Caller caller, Search search) {
     var prefix = search.prefix().isBlank() ? "" : name(search.prefix());
-    return () -> marked(caller, NameIndex.people(grains).find(prefix, search.count()));
+    var behind = search.behind().orElse("");
+    return () -> marked(caller, NameIndex.people(grains).find(prefix, behind, MOST_PEOPLE + 1));
   }
 
   /** Names, each with whether the caller follows it. */
-  private List<Marked> marked(Caller caller, List<String> names) {
+  private Page<Marked> marked(Caller caller, List<String> names) {
     var followed = caller.signedIn() ? me(caller).followsAmong(names) : List.<String>of();
-    return names.stream().map(name -> new Marked(name, followed.contains(name))).toList();
+    var marked = names.stream().map(name -> new Marked(name, followed.contains(name))).toList();
+    return Page.of(marked, MOST_PEOPLE, Marked::name);
   }
 
   private Reply signIn(Caller nobodyYet, Named person) {
@@ -167,9 +198,12 @@ final class Pages {
     }
   }
 
-  /** In the parameters already, so that all that is too much is one computation. */
-  private static int bounded(int count) {
-    return Math.clamp(count, 1, User.MOST_POSTS);
+  private static Chirp.Place place(String cursor) {
+    try {
+      return Chirp.Place.of(cursor);
+    } catch (RefusedException e) {
+      throw refused(e);
+    }
   }
 
   private static <C> CommandHandler<C> refusing(CommandHandler<C> handler) {
@@ -186,29 +220,17 @@ final class Pages {
     return new WebException(422, "refused", String.valueOf(e.getMessage()));
   }
 
-  /** How many posts to show. */
-  record Count(int count) {
-    Count {
-      count = bounded(count);
-    }
-  }
+  /** The posts behind a cursor; the newest without one. */
+  record Behind(Optional<String> behind) {}
 
   /** Somebody. */
   record Named(String name) {}
 
-  /** Somebody, and how many posts or people to show. */
-  record Listed(String name, int count) {
-    Listed {
-      count = bounded(count);
-    }
-  }
+  /** Somebody, and behind which cursor their posts or people begin; the first without one. */
+  record Listed(String name, Optional<String> behind) {}
 
-  /** What names begin with, and how many to show. */
-  record Search(String prefix, int count) {
-    Search {
-      count = bounded(count);
-    }
-  }
+  /** What names begin with, and behind which cursor they begin; the first without one. */
+  record Search(String prefix, Optional<String> behind) {}
 
   /**
    * A new post.

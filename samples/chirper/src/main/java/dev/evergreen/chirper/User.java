@@ -14,9 +14,6 @@ import java.util.Set;
  */
 public interface User extends Grain {
 
-  /** The most posts that can be asked for at once. */
-  int MOST_POSTS = 1_000;
-
   /** The most people one can follow; it bounds what a timeline costs. */
   int MOST_FOLLOWED = 5_000;
 
@@ -28,13 +25,21 @@ public interface User extends Grain {
   @ReadOnly
   List<Chirp> timeline(int newest);
 
+  /** The newest posts of this user behind a place, newest first. */
+  @ReadOnly
+  List<Chirp> messagesBehind(Chirp.Place place, int most);
+
+  /** The newest posts of this user and of everyone followed behind a place, newest first. */
+  @ReadOnly
+  List<Chirp> timelineBehind(Chirp.Place place, int most);
+
   /** How much there is of this user. */
   @ReadOnly
   Profile profile();
 
-  /** The first of those whom this user follows, in the order of the alphabet. */
+  /** The first of those whom this user follows behind a name, in the order of the alphabet. */
   @ReadOnly
-  List<String> follows(int most);
+  List<String> follows(String behind, int most);
 
   /** Those of some people whom this user follows. */
   @ReadOnly

@@ -50,22 +50,33 @@ public final class UserGrain implements User {
 
   @Override
   public List<Chirp> messages(int newest) {
-    var found = new ArrayList<>(account.get().newest(newest));
-    var months = account.get().monthsFromNewest().iterator();
-    while (found.size() < newest && months.hasNext()) {
-      found.addAll(archive(months.next()).messages(newest - found.size()));
+    return messagesBehind(Chirp.Place.FIRST, newest);
+  }
+
+  @Override
+  public List<Chirp> timeline(int newest) {
+    return timelineBehind(Chirp.Place.FIRST, newest);
+  }
+
+  @Override
+  public List<Chirp> messagesBehind(Chirp.Place place, int most) {
+    var found = new ArrayList<>(account.get().recent(place, most));
+    var months = account.get().monthsFrom(Archive.month(place.at())).iterator();
+    while (found.size() < most && months.hasNext()) {
+      found.addAll(archive(months.next()).messagesBehind(place, most - found.size()));
     }
     return found;
   }
 
   @Override
-  public List<Chirp> timeline(int newest) {
+  public List<Chirp> timelineBehind(Chirp.Place place, int most) {
     var lists = new ArrayList<List<Chirp>>();
-    lists.add(messages(newest));
+    lists.add(messagesBehind(place, most));
     lists.addAll(
         Parallel.map(
-            account.get().follows(), user -> grains.get(User.class, user).messages(newest)));
-    return Chirp.newest(newest, lists);
+            account.get().follows(),
+            user -> grains.get(User.class, user).messagesBehind(place, most)));
+    return Chirp.newest(most, lists);
   }
 
   @Override
@@ -131,8 +142,12 @@ public final class UserGrain implements User {
   }
 
   @Override
-  public List<String> follows(int most) {
-    return account.get().follows().stream().sorted().limit(most).toList();
+  public List<String> follows(String behind, int most) {
+    return account.get().follows().stream()
+        .filter(name -> name.compareTo(behind) > 0)
+        .sorted()
+        .limit(most)
+        .toList();
   }
 
   @Override
@@ -188,12 +203,16 @@ public final class UserGrain implements User {
 
     static final Account EMPTY = new Account(List.of(), Instant.EPOCH, Map.of(), Set.of());
 
-    List<Chirp> newest(int most) {
-      return recent.subList(0, Math.min(most, recent.size()));
+    List<Chirp> recent(Chirp.Place behind, int most) {
+      return recent.stream().filter(behind::isBefore).limit(most).toList();
     }
 
-    List<String> monthsFromNewest() {
-      return archived.keySet().stream().sorted(Comparator.reverseOrder()).toList();
+    /** This month and older ones, newest first. */
+    List<String> monthsFrom(String newest) {
+      return archived.keySet().stream()
+          .filter(month -> month.compareTo(newest) <= 0)
+          .sorted(Comparator.reverseOrder())
+          .toList();
     }
 
     int posts() {

@@ -230,6 +230,37 @@ final class BrowserTest {
   }
 
   @Test
+  void olderPostsAreReachedByKeyboardAndStayWhenNewOnesCome() throws Exception {
+    start(0);
+    var page = signedIn("ivy");
+    page.evaluate(
+        """
+        async () => {
+          for (let i = 0; i <= 100; i++) {
+            await fetch("/commands/post", {
+              method: "POST",
+              headers: { "Content-Type": "application/json" },
+              body: JSON.stringify({ text: `No. ${i}.` }),
+            });
+          }
+        }""");
+    assertThat(posts(page)).hasCount(50);
+    var older = page.getByRole(AriaRole.BUTTON, named("Show older posts"));
+    older.press("Enter");
+    assertThat(posts(page)).hasCount(100);
+    assertThat(page.locator("li:has-text('No. 50.')")).isFocused();
+    older.press("Enter");
+    assertThat(posts(page)).hasCount(101);
+    assertThat(page.locator("li:has-text('No. 0.')")).isFocused();
+    assertThat(older).isHidden();
+    write(page, "A new one");
+    assertThat(posts(page)).hasCount(102);
+    assertThat(posts(page).first()).hasText("A new one");
+    assertThat(posts(page).last()).hasText("No. 0.");
+    assertEquals(List.of(), faults);
+  }
+
+  @Test
   void theTabsOfABrowserAgreeOnWhoIsSignedIn() throws Exception {
     start(0);
     var context = browser.newContext();

@@ -28,11 +28,11 @@ final class ChirperCommandTest {
     assertEquals(0, made.exitCode(), made.output());
     var data = directory.resolve("data");
     try (var chirper = ChirperProcess.start(0, data, "--import", files.toString())) {
-      assertTrue(get(chirper, "/live/people?prefix=&count=1").contains("amber_acorn"));
+      assertTrue(get(chirper, "/live/people?prefix=").contains("amber_acorn"));
       assertEquals(0, chirper.end());
     }
     try (var again = ChirperProcess.start(0, data)) {
-      assertTrue(get(again, "/live/posts?name=amber_acorn&count=1").contains("\"text\""));
+      assertTrue(get(again, "/live/posts?name=amber_acorn").contains("\"text\""));
     }
   }
 

@@ -126,6 +126,6 @@ final class ImporterTest {
   }
 
   private List<String> people(String prefix, int most) {
-    return NameIndex.people(node.grains()).find(prefix, most);
+    return NameIndex.people(node.grains()).find(prefix, "", most);
   }
 }

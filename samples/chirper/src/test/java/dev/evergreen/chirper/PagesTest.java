@@ -3,6 +3,7 @@ package dev.evergreen.chirper;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.net.CookieManager;
@@ -56,22 +57,22 @@ final class PagesTest {
       assertEquals(204, bob.command("post", "{\"at\":\"%s\",\"text\":\"hello\"}".formatted(now)));
       assertEquals(204, alice.command("follow", "{\"name\":\"bob\"}"));
       assertEquals(
-          "[{\"author\":\"bob\",\"at\":\"%s\",\"text\":\"hello\"}]".formatted(now),
-          alice.view("timeline?count=50"));
+          onlyPage("{\"author\":\"bob\",\"at\":\"%s\",\"text\":\"hello\"}".formatted(now)),
+          alice.view("timeline"));
       assertEquals(
           "{\"known\":true,\"profile\":{\"posts\":1,\"follows\":0,\"followers\":1}}",
           alice.view("profile?name=bob"));
       assertEquals("true", alice.view("following?name=bob"));
       assertEquals(
-          "[{\"name\":\"alice\",\"followed\":false},{\"name\":\"bob\",\"followed\":true}]",
-          alice.view("people?prefix=&count=9"));
+          onlyPage("{\"name\":\"alice\",\"followed\":false},{\"name\":\"bob\",\"followed\":true}"),
+          alice.view("people?prefix="));
       assertEquals(
-          "[{\"name\":\"alice\",\"followed\":false}]", bob.view("followers?name=bob&count=9"));
+          onlyPage("{\"name\":\"alice\",\"followed\":false}"), bob.view("followers?name=bob"));
       assertEquals(
-          "[{\"name\":\"bob\",\"followed\":false}]", bob.view("follows?name=alice&count=9"));
+          onlyPage("{\"name\":\"bob\",\"followed\":false}"), bob.view("follows?name=alice"));
       assertEquals(204, bob.command("unpost", "{\"at\":\"%s\"}".formatted(now)));
       assertEquals(204, alice.command("unfollow", "{\"name\":\"bob\"}"));
-      alice.sees("timeline?count=50", "[]");
+      alice.sees("timeline", onlyPage(""));
       alice.sees("following?name=bob", "false");
     }
   }
@@ -81,9 +82,9 @@ final class PagesTest {
     try (var alice = new Person("alice");
         var stranger = new Person()) {
       assertEquals(204, alice.command("post", "{\"at\":\"%s\",\"text\":\"hi\"}".formatted(now)));
-      assertTrue(stranger.view("posts?name=alice&count=9").contains("\"hi\""));
+      assertTrue(stranger.view("posts?name=alice").contains("\"hi\""));
       assertTrue(stranger.get("/session").body().contains("\"name\":\"\""));
-      assertEquals(401, stranger.get("/live/timeline?count=9").statusCode());
+      assertEquals(401, stranger.get("/live/timeline").statusCode());
       assertEquals(401, stranger.command("post", "{\"at\":\"%s\",\"text\":\"hi\"}".formatted(now)));
       assertEquals(401, stranger.command("follow", "{\"name\":\"alice\"}"));
     }
@@ -116,7 +117,7 @@ final class PagesTest {
       assertEquals(422, wrongTime.statusCode());
       assertTrue(wrongTime.body().contains("\"wrong-time\""), wrongTime.body());
       assertEquals(422, alice.get("/live/profile?name=a%20b").statusCode());
-      assertEquals("[]", alice.view("posts?name=alice&count=9"));
+      assertEquals(onlyPage(""), alice.view("posts?name=alice"));
     }
   }
 
@@ -124,18 +125,52 @@ final class PagesTest {
   void whoDoesNotKnowTheTimeLeavesItToTheServer() throws Exception {
     try (var alice = new Person("alice")) {
       assertEquals(204, alice.command("post", "{\"text\":\"hi\"}"));
-      assertTrue(alice.view("timeline?count=1").contains("\"hi\""));
+      assertTrue(alice.view("timeline").contains("\"hi\""));
     }
   }
 
   @Test
-  void whoAsksForTooManyLooksAtTheSameAsWhoAsksForAsManyAsThereAre() throws Exception {
-    try (var stranger = new Person()) {
-      for (int count : new int[] {1_000, 1_001, Integer.MAX_VALUE}) {
-        stranger.view("posts?name=alice&count=" + count);
+  void aListIsReadPageByPage() throws Exception {
+    try (var alice = new Person("alice")) {
+      int posts = Pages.MOST_POSTS + 1;
+      for (int i = 0; i < posts; i++) {
+        alice.command(
+            "post", "{\"at\":\"%s\",\"text\":\"no %d\"}".formatted(now.minusSeconds(i), i));
       }
-      assertEquals(1, server.views());
+      var last = now.minusSeconds(posts - 2);
+      var page = alice.view("timeline");
+      assertTrue(
+          page.contains("\"no %d\"}],\"next\":\"%s alice\"".formatted(posts - 2, last)), page);
+      var cursor = "behind=" + last + "%20alice";
+      var rest =
+          onlyPage(
+              "{\"author\":\"alice\",\"at\":\"%s\",\"text\":\"no %d\"}"
+                  .formatted(now.minusSeconds(posts - 1), posts - 1));
+      assertEquals(rest, alice.view("timeline?" + cursor));
+      assertEquals(rest, alice.view("posts?name=alice&" + cursor));
+      for (var wrong : List.of("x", "2025-11-21T11:00:00Z", "x%20alice")) {
+        assertEquals(422, alice.get("/live/timeline?behind=" + wrong).statusCode(), wrong);
+      }
     }
+  }
+
+  @Test
+  void thePageComesWithTheTimelineOfWhoIsSignedIn() throws Exception {
+    assumeTrue(Pages.class.getResource("/page/index.html") != null, "the page is not built");
+    try (var alice = new Person("alice");
+        var stranger = new Person()) {
+      assertEquals(204, alice.command("post", "{\"at\":\"%s\",\"text\":\"hi\"}".formatted(now)));
+      var page = alice.get("/").body();
+      var view = "{\"view\":\"timeline\",\"params\":{},\"tag\":\"";
+      var post = "{\"author\":\"alice\",\"at\":\"%s\",\"text\":\"hi\"}".formatted(now);
+      assertTrue(page.contains(view), page);
+      assertTrue(page.contains("\"value\":" + onlyPage(post)), page);
+      assertFalse(stranger.get("/").body().contains(view));
+    }
+  }
+
+  private static String onlyPage(String items) {
+    return "{\"items\":[" + items + "],\"next\":null}";
   }
 
   @Test
@@ -145,7 +180,7 @@ final class PagesTest {
       for (int i = 0; i < 700; i++) {
         open.add(new Socket(InetAddress.getLoopbackAddress(), port));
       }
-      assertEquals("[]", stranger.view("posts?name=alice&count=1"));
+      assertEquals(onlyPage(""), stranger.view("posts?name=alice"));
     } finally {
       for (var socket : open) {
         socket.close();

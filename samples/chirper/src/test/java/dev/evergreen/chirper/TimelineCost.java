@@ -27,7 +27,7 @@ final class TimelineCost {
     try (var storage = SqliteStorage.open(database);
         var node = ChirperServer.node(storage)) {
       // Warms the JVM up, with people who are not measured.
-      var people = NameIndex.people(node.grains()).find("", 3_000);
+      var people = NameIndex.people(node.grains()).find("", "", 3_000);
       people.forEach(name -> user(node, name).profile());
       people.subList(0, 200).forEach(name -> user(node, name).timeline(NEWEST));
       for (int follows : List.of(10, 100, 1_000)) {
@@ -37,7 +37,7 @@ final class TimelineCost {
   }
 
   private static void measure(Node node, int follows) {
-    var people = new ArrayList<>(NameIndex.people(node.grains()).find("", Integer.MAX_VALUE));
+    var people = new ArrayList<>(NameIndex.people(node.grains()).find("", "", Integer.MAX_VALUE));
     Collections.reverse(people);
     var reader = "reader_of_" + follows;
     var followed = people.subList(follows, 2 * follows);

@@ -44,6 +44,8 @@ final class UserGrainTest {
     assertEquals(List.of("fourth", "second", "first"), texts(user("alice").timeline(9)));
     assertEquals(List.of("fourth", "second"), texts(user("alice").timeline(2)));
     assertEquals(List.of("second"), texts(user("bob").timeline(9)));
+    var second = user("bob").messages(1).getFirst().place();
+    assertEquals(List.of("first"), texts(user("alice").timelineBehind(second, 9)));
   }
 
   @Test
@@ -61,11 +63,11 @@ final class UserGrainTest {
     user("alice").follow("carol");
     assertEquals(new Profile(0, 2, 0), user("alice").profile());
     assertEquals(new Profile(0, 0, 2), user("bob").profile());
-    assertEquals(List.of("bob", "carol"), user("alice").follows(9));
+    assertEquals(List.of("bob", "carol"), user("alice").follows("", 9));
     assertEquals(List.of("alice", "carol"), followersOf("bob"));
     assertEquals(Set.of("bob"), user("alice").followsAmong(List.of("bob", "alice")));
     user("alice").unfollow("bob");
-    assertEquals(List.of("carol"), user("alice").follows(9));
+    assertEquals(List.of("carol"), user("alice").follows("", 9));
     assertEquals(List.of("carol"), followersOf("bob"));
   }
 
@@ -101,8 +103,15 @@ final class UserGrainTest {
       user("alice").post(day(i), "post " + i);
     }
     var newestFirst = IntStream.range(0, posts).mapToObj(i -> "post " + (posts - 1 - i)).toList();
-    assertEquals(newestFirst, texts(user("alice").messages(User.MOST_POSTS)));
+    assertEquals(newestFirst, texts(user("alice").messages(1_000)));
     assertEquals(newestFirst.subList(0, 320), texts(user("alice").messages(320)));
+    var place = Chirp.Place.FIRST;
+    for (int from = 0; from < posts; from += 50) {
+      var page = user("alice").messagesBehind(place, 50);
+      assertEquals(newestFirst.subList(from, Math.min(posts, from + 50)), texts(page));
+      place = Chirp.Place.of(page.getLast().place().cursor());
+    }
+    assertEquals(List.of(), user("alice").messagesBehind(place, 50));
     assertEquals(posts, user("alice").profile().posts());
   }
 
@@ -113,11 +122,11 @@ final class UserGrainTest {
     }
     user("alice").post(day(5), "rewritten");
     assertEquals(3 * UserGrain.KEPT, user("alice").profile().posts());
-    assertEquals("rewritten", texts(user("alice").messages(User.MOST_POSTS)).get(294));
+    assertEquals("rewritten", texts(user("alice").messages(1_000)).get(294));
     user("alice").unpost(day(5));
     user("alice").unpost(day(5));
     assertEquals(3 * UserGrain.KEPT - 1, user("alice").profile().posts());
-    assertEquals("post 6", texts(user("alice").messages(User.MOST_POSTS)).get(293));
+    assertEquals("post 6", texts(user("alice").messages(1_000)).get(293));
     user("alice").unpost(START.minus(Duration.ofDays(900)));
     assertEquals(3 * UserGrain.KEPT - 1, user("alice").profile().posts());
   }
@@ -131,7 +140,7 @@ final class UserGrainTest {
     user("alice").load(chirps.subList(350, 700), List.of("bob"));
     user("alice").load(chirps.subList(0, 350), List.of("carol"));
     user("alice").load(chirps, List.of("bob", "carol"));
-    assertEquals(chirps.stream().sorted().toList(), user("alice").messages(User.MOST_POSTS));
+    assertEquals(chirps.stream().sorted().toList(), user("alice").messages(1_000));
     assertEquals(new Profile(700, 2, 0), user("alice").profile());
   }
 
@@ -146,7 +155,7 @@ final class UserGrainTest {
     node = ChirperServer.node(storage);
     assertEquals(before, user("bob").timeline(400));
     assertEquals(List.of("bob"), followersOf("alice"));
-    assertEquals(List.of("carol"), NameIndex.people(node.grains()).find("c", 9));
+    assertEquals(List.of("carol"), NameIndex.people(node.grains()).find("c", "", 9));
   }
 
   @Test
@@ -188,7 +197,7 @@ final class UserGrainTest {
   }
 
   private List<String> followersOf(String name) {
-    return NameIndex.followersOf(name, node.grains()).find("", 99);
+    return NameIndex.followersOf(name, node.grains()).find("", "", 99);
   }
 
   private static Instant at(int second) {

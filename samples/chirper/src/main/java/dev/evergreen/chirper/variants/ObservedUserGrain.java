@@ -68,13 +68,23 @@ final class ObservedUserGrain implements User {
   }
 
   @Override
+  public List<Chirp> messagesBehind(Chirp.Place place, int most) {
+    return plain.messagesBehind(place, most);
+  }
+
+  @Override
+  public List<Chirp> timelineBehind(Chirp.Place place, int most) {
+    return plain.timelineBehind(place, most);
+  }
+
+  @Override
   public Profile profile() {
     return plain.profile();
   }
 
   @Override
-  public List<String> follows(int most) {
-    return plain.follows(most);
+  public List<String> follows(String behind, int most) {
+    return plain.follows(behind, most);
   }
 
   @Override

@@ -61,7 +61,8 @@ public final class Observers {
     Thread.startVirtualThread(
         () -> {
           var concerned = new ArrayList<>(List.of(user));
-          concerned.addAll(NameIndex.followersOf(user, grains.join()).find("", Integer.MAX_VALUE));
+          concerned.addAll(
+              NameIndex.followersOf(user, grains.join()).find("", "", Integer.MAX_VALUE));
           concerned.forEach(each -> Thread.startVirtualThread(() -> refresh(each)));
         });
   }
