@@ -315,7 +315,7 @@ final class Transaction {
       var what = what(parts == null ? variants.seen() : parts.vary());
       var wish = found == null ? wish(parts, what) : Wish.whole(null);
       var name = wish.name(what);
-      if (isAlone(what) || isAlone(name)) {
+      if (isAlone(what) || isAlone(name) || wish.isOneOfMany(proxy.fetches(), key, name)) {
         return fetchAlone(name, found, wish, why);
       }
       return collapse

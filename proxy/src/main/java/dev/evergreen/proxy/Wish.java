@@ -92,6 +92,11 @@ record Wish(
     return range == null ? whole : Fetches.name(whole, "/" + range + "\n" + ifRange);
   }
 
+  /** Whether it is a part that is better asked for while its client stays only. */
+  boolean isOneOfMany(Fetches fetches, String key, String name) {
+    return kind == Kind.CLIENTS_RANGE && fetches.isCrowded(key, name);
+  }
+
   /** Replaces a request's conditions and range. */
   void ask(Fields request) throws IOException {
     if (validates && parts != null) {

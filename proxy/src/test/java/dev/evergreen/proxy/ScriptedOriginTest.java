@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
@@ -24,7 +25,7 @@ class ScriptedOriginTest {
 
   private static void ask(String host, int port) throws IOException {
     try (var socket = new Socket(host, port)) {
-      socket.getOutputStream().write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".getBytes());
+      socket.getOutputStream().write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".getBytes(US_ASCII));
       if (socket.getInputStream().read() < 0) {
         throw new IOException("it was closed");
       }
