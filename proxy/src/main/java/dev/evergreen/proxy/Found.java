@@ -104,12 +104,17 @@ record Found(Lease lease, StoredHead head, @Nullable ContentRange part) implemen
     return part == null ? lease.variant() : Parts.variant(lease.variant());
   }
 
-  /** Whether it is still what is stored in its place, by the key of its URI. */
-  boolean isStored(Storage storage, String key) {
+  /**
+   * Whether what is stored in its place now is older than a stamp, and may be used without a
+   * validation.
+   *
+   * @param key that of its URI
+   */
+  boolean isStillUsed(Storage storage, String key, long stamp) {
     var variant = lease.variant();
     var place = Proxy.segment(part == null ? key : Parts.key(key));
-    try (var now = storage.find(place, each -> Arrays.equals(each, variant))) {
-      return now != null && now.stamp() == lease.stamp();
+    try (var now = find(storage, place, each -> Arrays.equals(each, variant))) {
+      return now != null && now.lease.stamp() < stamp && !now.head.life().isRetired();
     }
   }
 

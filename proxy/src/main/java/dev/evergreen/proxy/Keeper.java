@@ -265,8 +265,8 @@ final class Keeper {
     var fields = found.head().fields();
     var head = StoredHead.encode(found.head().status(), life, fields);
     boolean done = proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp);
-    if (!done && found.isStored(proxy.storage(), key)) {
-      proxy.suspect(key); // There is no place for another head at the moment.
+    if (!done && found.isStillUsed(proxy.storage(), key, stamp)) {
+      proxy.suspect(key); // It has no place for another head at the moment.
     }
   }
 
