@@ -982,6 +982,9 @@ final class Transaction {
     if (!gaps(delivery.wanted(head, parts.complete()), parts.ranges()).isEmpty()) {
       return false; // By the newer date the client has not got it already.
     }
+    if (refreshed.moves() && !keeper.isOwn()) {
+      proxy.invalidateParts(key); // Nobody knows for whom they are; parts are not adopted.
+    }
     proxy.count(Count.FRESHENED);
     fetch.decide(new Fetch.LookAgain());
     course.reached(Point.STORE, "freshened");

@@ -37,6 +37,7 @@ class PartialContentModelTest {
   private static final long START = 1_795_435_200_000L;
   private static final long LIFETIME = 60;
   private static final int STEPS = Integer.getInteger("dev.evergreen.proxy.steps", 400);
+  private static final long SEED = Long.getLong("dev.evergreen.proxy.seed", 1);
   private static final String KEY = "http://test/a";
 
   /** What the origin tells of its versions. */
@@ -269,26 +270,28 @@ class PartialContentModelTest {
   @EnumSource(Tags.class)
   void eachAnswerIsOfOneVersionThatMayBeUsed(Tags said) throws IOException {
     tags = said;
-    run(1, StorageOptions.memory(16 << 20), 300);
+    run(SEED, StorageOptions.memory(16 << 20), 300);
   }
 
   @ParameterizedTest
   @ValueSource(ints = {300, 300_000})
   void alsoWithADiskAndRestarts(int mostBytes) throws IOException {
-    run(2, StorageOptions.memory(16 << 20).onDisk(folder, 64 << 20), mostBytes);
+    // What is larger goes to disk at once.
+    var disk = StorageOptions.memory(16 << 20).onDisk(folder, 64 << 20).memoryObject(64 << 10);
+    run(SEED + 1, disk, mostBytes);
   }
 
   /** What may be answered is not known then, but of one version it must be. */
   @Test
   void severalClientsGetEachWhatIsOfOneVersion() throws Exception {
-    var random = new Random(3);
+    var random = new Random(SEED);
     change(random, 300);
     var failures = new CopyOnWriteArrayList<Throwable>();
     try (var origin = new ScriptedOrigin().then(this::answer);
         var proxy = proxy(origin, StorageOptions.memory(16 << 20))) {
       var clients = new ArrayList<Thread>();
-      for (int i = 0; i < 4; i++) {
-        long seed = i;
+      for (int i = 1; i <= 4; i++) {
+        long seed = SEED + i;
         clients.add(Thread.startVirtualThread(() -> ask(proxy, new Random(seed), failures)));
       }
       while (clients.stream().anyMatch(Thread::isAlive) && failures.isEmpty()) {

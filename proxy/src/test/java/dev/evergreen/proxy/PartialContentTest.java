@@ -551,6 +551,24 @@ class PartialContentTest {
   }
 
   @Test
+  void partsThatVaryByOthersNowAreForgotten() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    origin.then(304, "", FRESH, TAG, "Vary: X");
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "Vary: X");
+    get("Range: bytes=0-4", "X: a");
+    after(61);
+    assertEquals("01234", get("Range: bytes=0-4", "X: a").body(), "it is for who has asked");
+    assertEquals("\"2\"", get("Range: bytes=0-4", "X: b").field("ETag"));
+    assertFalse(origin.requests().getLast().has("If-None-Match"));
+    assertTrue(status("Range: bytes=0-4", "X: b").contains("hit"));
+    assertEquals(3, origin.count());
+  }
+
+  private String status(String... fields) throws IOException {
+    return get(fields).field("Cache-Status");
+  }
+
+  @Test
   void aHeadThatTellsOfAnotherMakesThemStale() throws Exception {
     thenPart(0, 4, FRESH, TAG);
     origin.then(
