@@ -36,8 +36,8 @@ class PartialContentModelTest {
 
   private static final long START = 1_795_435_200_000L;
   private static final long LIFETIME = 60;
-  private static final int STEPS = Integer.getInteger("dev.evergreen.proxy.steps", 400);
-  private static final long SEED = Long.getLong("dev.evergreen.proxy.seed", 1);
+  private static final int STEPS = Integer.getInteger("evergreen.proxy.steps", 400);
+  private static final long SEED = Long.getLong("evergreen.proxy.seed", 1);
   private static final String KEY = "http://test/a";
 
   /** What the origin tells of its versions. */
