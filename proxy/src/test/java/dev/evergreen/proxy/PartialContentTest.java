@@ -466,7 +466,8 @@ class PartialContentTest {
     for (var each : all) {
       assertTrue(each.receive().field("Cache-Status").contains("stored"));
     }
-    assertEquals("evergreen; fwd=uri-miss; fwd-status=206", browser.receive().field("Cache-Status"));
+    assertEquals(
+        "evergreen; fwd=uri-miss; fwd-status=206", browser.receive().field("Cache-Status"));
   }
 
   /** All are answered while it still comes. */
