@@ -54,6 +54,9 @@ public final class LineLog<T> implements AutoCloseable {
   /** Nothing more is written. */
   private volatile boolean ended;
 
+  /** Whether the file is to be opened anew before anything else. */
+  private volatile boolean reopens;
+
   // Of the thread.
   private LogFile file;
   private boolean failing;
@@ -100,13 +103,19 @@ public final class LineLog<T> implements AutoCloseable {
 
   /** Opens the file anew, as after somebody has moved it away. */
   public void reopen() {
-    var _ = queue.offer(this::openAgain);
+    reopens = true;
+    var _ = queue.offer(() -> {}); // It may be waiting. With a full queue it is not.
   }
 
   private void run() {
     try {
       while (!ended) {
-        attempt(queue.take());
+        var task = queue.take();
+        if (reopens) {
+          reopens = false;
+          attempt(this::openAgain);
+        }
+        attempt(task);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -117,17 +126,24 @@ public final class LineLog<T> implements AutoCloseable {
   }
 
   private void attempt(Task task) {
+    boolean done = succeeds(task);
+    // Also behind what has failed: lines before that may wait to be written.
+    if (!ended && (file.isFull() || queue.isEmpty())) {
+      done &= succeeds(file::flush);
+      failing &= !done;
+    }
+  }
+
+  private boolean succeeds(Task task) {
     try {
       task.run();
-      if (!ended && (file.isFull() || queue.isEmpty())) {
-        file.flush();
-        failing = false;
-      }
+      return true;
     } catch (IOException | RuntimeException e) {
       if (!failing) {
         failing = true;
         LOG.log(System.Logger.Level.ERROR, "the log " + path + " cannot be written", e);
       }
+      return false;
     }
   }
 

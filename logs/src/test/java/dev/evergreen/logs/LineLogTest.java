@@ -131,6 +131,72 @@ class LineLogTest {
     assertEquals(0, lost.sum());
   }
 
+  /** Seen: the lines went on into the file that had been moved away. */
+  @Test
+  void aFullQueueKeepsNoFileFromBeingOpenedAnew() throws Exception {
+    var file = folder.resolve("log");
+    var moved = folder.resolve("moved");
+    var begun = new CountDownLatch(1);
+    var go = new CountDownLatch(1);
+    try (var log =
+        new LineLog<String>(
+            "log",
+            file,
+            line -> {
+              begun.countDown();
+              awaitQuietly(go);
+              return line;
+            })) {
+      log.write("first");
+      begun.await();
+      while (log.dropped() == 0) {
+        log.write("more");
+      }
+      Files.move(file, moved);
+      log.reopen();
+      go.countDown();
+    }
+    assertEquals("first\n", Files.readString(moved));
+    assertTrue(Files.exists(file), "it was not opened anew");
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Seen: they came to the file with the next line only, maybe hours later. */
+  @Test
+  void linesBeforeOneThatFailsAreWritten() throws Exception {
+    var file = folder.resolve("log");
+    var begun = new CountDownLatch(1);
+    var go = new CountDownLatch(1);
+    try (var log =
+        new LineLog<String>(
+            "log",
+            file,
+            line -> {
+              begun.countDown();
+              awaitQuietly(go);
+              if (line.equals("bad")) {
+                throw new IllegalStateException("meant so");
+              }
+              return line;
+            })) {
+      log.write("good");
+      begun.await();
+      log.write("bad");
+      go.countDown();
+      while (Files.size(file) == 0) {
+        Thread.onSpinWait();
+      }
+      assertEquals("good\n", Files.readString(file));
+    }
+  }
+
   /** Seen: they were in a queue that nobody looked at any more. */
   @Test
   void linesBehindTheEndAreCounted() throws Exception {

@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
@@ -19,6 +20,7 @@ final class Arrival implements AutoCloseable {
   private final StoredHead head;
   private final Vary vary;
   private final byte[] variant;
+  private final @Nullable ContentRange part;
   private final Appender appender;
 
   /** Written by the fiber that receives it only. */
@@ -28,9 +30,19 @@ final class Arrival implements AutoCloseable {
 
   /** One that begins to be stored; nothing has begun if this throws. */
   Arrival(Entry entry, Storage storage) throws IOException {
+    this(entry, null, storage);
+  }
+
+  /**
+   * The same of a part.
+   *
+   * @param part what of a response it is; null if the whole
+   */
+  Arrival(Entry entry, @Nullable ContentRange part, Storage storage) throws IOException {
+    this.part = part;
     head = StoredHead.of(ByteBuffer.wrap(entry.head()));
     vary = Vary.of(head.fields()).orElseThrow();
-    variant = entry.variant();
+    variant = part == null ? entry.variant() : Parts.variant(entry.variant());
     appender = storage.append(entry);
   }
 
@@ -42,8 +54,14 @@ final class Arrival implements AutoCloseable {
     return vary;
   }
 
+  /** For what requests it is. */
   byte[] variant() {
     return variant;
+  }
+
+  /** What of the response it is, if it is a part; else null. */
+  @Nullable ContentRange part() {
+    return part;
   }
 
   Appender appender() {

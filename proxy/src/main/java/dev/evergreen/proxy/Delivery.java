@@ -64,8 +64,7 @@ final class Delivery {
     more.add("Via", setup.via());
     more.add("Cache-Status", status.member(setup.settings().name));
     course.cache = status;
-    if (Conditions.has(request.fields())
-        && Conditions.notModified(request, head.status(), head.fields(), head.life().received())) {
+    if (isNotModified(head)) {
       sendNotModified(head, more);
       return;
     }
@@ -81,6 +80,28 @@ final class Delivery {
           sendPart(head, lease, parts.getFirst(), more);
       case Ranges.Parts(var parts) -> sendParts(head, lease, parts, more);
     }
+  }
+
+  /**
+   * What of a body the client is sent if it is answered by this head: nothing, all, or the parts
+   * that it wants.
+   *
+   * @param length of the whole
+   */
+  List<ByteRange> wanted(StoredHead head, long length) throws IOException {
+    if (isNotModified(head)) {
+      return List.of();
+    }
+    return switch (ranges(head.status(), head.fields(), length)) {
+      case Ranges.Whole() -> List.of(new ByteRange(0, length - 1));
+      case Ranges.Parts(var parts) -> parts;
+      case Ranges.Unsatisfiable() -> List.of();
+    };
+  }
+
+  private boolean isNotModified(StoredHead head) throws IOException {
+    return Conditions.has(request.fields())
+        && Conditions.notModified(request, head.status(), head.fields(), head.life().received());
   }
 
   /**

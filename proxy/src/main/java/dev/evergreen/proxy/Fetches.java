@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
@@ -9,6 +10,9 @@ import org.jspecify.annotations.Nullable;
  * call.
  */
 final class Fetches {
+  /** Parts of one URI that are fetched at a time. */
+  static final int MOST = 16;
+
   /** It is in no key. */
   private static final char LINE = '\n';
 
@@ -47,11 +51,24 @@ final class Fetches {
   /** Who wants any variant of this URI from now on asks anew. */
   void detach(String key) {
     underWay.remove(key);
-    underWay.subMap(key + LINE, key + (char) (LINE + 1)).clear();
+    variants(key).clear();
   }
 
   int underWay() {
     return underWay.size();
+  }
+
+  /**
+   * Whether so much of one URI is under way that nothing more should be, unless it is waited for
+   * already. Each goes on when its client has left, and a client can want many parts of one URI.
+   */
+  boolean isCrowded(String key, String what) {
+    return !underWay.containsKey(what)
+        && variants(key).keySet().stream().limit(MOST).count() == MOST;
+  }
+
+  private ConcurrentNavigableMap<String, Fetch> variants(String key) {
+    return underWay.subMap(key + LINE, key + (char) (LINE + 1));
   }
 
   /** From now on until a time requests for this are not collapsed. */

@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Selector;
@@ -9,10 +10,15 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A stored response that was found for a request. */
-record Found(Lease lease, StoredHead head) implements AutoCloseable {
+/**
+ * A stored response that was found for a request.
+ *
+ * @param part what of it is stored, if that is a part; else null
+ */
+record Found(Lease lease, StoredHead head, @Nullable ContentRange part) implements AutoCloseable {
 
   /** The tags of so many variants are sent; more of them would make the request long. */
   private static final int MOST = 16;
@@ -20,7 +26,7 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
   /** Looks for one; null if there is none that can be read. */
   static @Nullable Found find(Storage storage, MemorySegment key, Selector selector) {
     var lease = storage.find(key, selector);
-    return lease == null ? null : of(lease);
+    return lease == null ? null : of(lease, null);
   }
 
   /**
@@ -31,8 +37,8 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
    */
   static List<Found> others(Storage storage, MemorySegment key, @Nullable Found except) {
     var others = new ArrayList<Found>();
-    for (var lease : storage.findAll(key, MOST)) {
-      var found = of(lease);
+    for (var lease : storage.findAll(key, MOST, _ -> true)) {
+      var found = of(lease, null);
       if (found != null && (found.isSame(except) || !found.hasStrongTag())) {
         found.close();
       } else if (found != null) {
@@ -57,9 +63,14 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
         && Arrays.equals(lease.variant(), other.lease.variant());
   }
 
-  private static @Nullable Found of(Lease lease) {
+  /**
+   * What was found; null if it cannot be read, and then it is closed.
+   *
+   * @param part what of a response it is, if it is a part; else null
+   */
+  static @Nullable Found of(Lease lease, @Nullable ContentRange part) {
     try {
-      return new Found(lease, StoredHead.of(lease.head()));
+      return new Found(lease, StoredHead.of(lease.head()), part);
     } catch (IOException e) {
       lease.close();
       return null;
@@ -75,6 +86,35 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
       }
       return now.head.life().received() != before.head.life().received()
           || now.lease.stamp() != before.lease.stamp();
+    }
+  }
+
+  /** The length of the whole; -1 if that is not known. */
+  long length() {
+    return part == null ? lease.length() : part.complete();
+  }
+
+  /** What of a response this part is. */
+  ContentRange range() {
+    return Objects.requireNonNull(part);
+  }
+
+  /** For what requests it was stored. */
+  byte[] variant() {
+    return part == null ? lease.variant() : Parts.variant(lease.variant());
+  }
+
+  /**
+   * Whether what is stored in its place now is older than a stamp, and may be used without a
+   * validation.
+   *
+   * @param key that of its URI
+   */
+  boolean isStillUsed(Storage storage, String key, long stamp) {
+    var variant = lease.variant();
+    var place = Proxy.segment(part == null ? key : Parts.key(key));
+    try (var now = find(storage, place, each -> Arrays.equals(each, variant))) {
+      return now != null && now.lease.stamp() < stamp && !now.head.life().isRetired();
     }
   }
 

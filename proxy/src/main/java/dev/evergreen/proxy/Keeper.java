@@ -6,6 +6,7 @@ import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
@@ -42,23 +43,48 @@ final class Keeper {
 
   /** How a response is stored; null if it may not be, or is too large in some way. */
   @Nullable Entry entry(OriginAnswer answer, long stamp) {
+    var body = answer.exchange().body();
+    return entry(answer, answer.head(), null, body.ended() ? 0 : body.length(), stamp);
+  }
+
+  /**
+   * The same of a part. If that is all there is, it is stored as the whole.
+   *
+   * @param before the fields of what it is to be joined with, which are updated by its own (RFC
+   *     9111 §3.4); or null
+   */
+  @Nullable Entry entry(
+      OriginAnswer answer, ContentRange part, @Nullable Fields before, long stamp) {
+    var head =
+        before == null
+            ? ResponseHead.of(200, Parts.fields(answer.head()))
+            : updated(200, before, answer);
+    var stored = part.isWhole() ? null : part;
+    return entry(answer, head, stored, part.range().length(), stamp);
+  }
+
+  private @Nullable Entry entry(
+      OriginAnswer answer,
+      ResponseHead head,
+      @Nullable ContentRange part,
+      long length,
+      long stamp) {
     var rules = setup.settings().rules;
-    var head = answer.head();
     if (Storing.of(request, head, answer.date(), rules) != Storing.YES) {
       return null;
     }
     var fields = Storing.fields(head, rules);
     addDate(fields, answer.date());
     var life = answer.life(head, rules);
-    var body = answer.exchange().body();
+    var variant = Variants.write(Vary.of(fields).orElseThrow(), request.fields());
     try {
       return new Entry(
-          Proxy.segment(key),
-          Variants.write(Vary.of(fields).orElseThrow(), request.fields()),
+          Proxy.segment(part == null ? key : Parts.key(key)),
+          part == null ? variant : Parts.variant(part, variant),
           StoredHead.encode(head.status(), life, fields),
           tags(fields),
           stamp,
-          body.ended() ? 0 : body.length());
+          length);
     } catch (IllegalArgumentException e) {
       return null;
     }
@@ -72,7 +98,7 @@ final class Keeper {
     if (!Storing.leavesOut(answer.head(), setup.settings().rules)) {
       return stored;
     }
-    var fields = answer.head().fields().copy();
+    var fields = Parts.fields(answer.head());
     Forwarding.strip(fields);
     fields.remove("age").remove("trailer");
     addDate(fields, answer.date());
@@ -160,14 +186,9 @@ final class Keeper {
       return null;
     }
     var rules = setup.settings().rules;
-    var newer = answer.head().fields();
     var stored = found.head().fields();
-    var fields = dated(Freshening.update(stored, answer.head(), answer.date(), rules), answer);
-    var merged = ResponseHead.of(found.head().status(), fields.copy());
-    var age = newer.get("age");
-    if (age != null) {
-      merged.fields().set("Age", age);
-    }
+    var merged = updated(found.head().status(), stored, answer);
+    var fields = merged.fields().copy().remove("age");
     var life = answer.life(merged, rules);
     var bytes = StoredHead.encode(merged.status(), life, fields);
     var tags = tags(fields);
@@ -187,8 +208,16 @@ final class Keeper {
     return moves && !canBeAdopted(found) ? null : new Refreshed(bytes, kept, moves);
   }
 
+  /** The head that a stored one becomes by the fields of a newer one, with the age of that. */
+  private ResponseHead updated(int status, Fields stored, OriginAnswer newer) {
+    var rules = setup.settings().rules;
+    var fields = dated(Freshening.update(stored, newer.head(), newer.date(), rules), newer);
+    var age = newer.head().fields().get("age");
+    return ResponseHead.of(status, age == null ? fields : fields.set("Age", age));
+  }
+
   private static boolean variesOtherwise(Found found, Fields now) {
-    var before = Variants.vary(found.lease().variant());
+    var before = Variants.vary(found.variant());
     return !Vary.of(now).equals(Optional.of(before));
   }
 
@@ -206,7 +235,7 @@ final class Keeper {
    */
   void retire(Found found, long stamp) throws IOException {
     var life = found.head().life();
-    if (!life.equals(life.retired())) {
+    if (!life.isRetired()) {
       rewrite(found, life.retired(), stamp);
     }
   }
@@ -235,8 +264,9 @@ final class Keeper {
   private void rewrite(Found found, Life life, long stamp) throws IOException {
     var fields = found.head().fields();
     var head = StoredHead.encode(found.head().status(), life, fields);
-    if (!proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp)) {
-      proxy.suspect(key); // it has no place for another head at the moment
+    boolean done = proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp);
+    if (!done && found.isStillUsed(proxy.storage(), key, stamp)) {
+      proxy.suspect(key); // It has no place for another head at the moment.
     }
   }
 

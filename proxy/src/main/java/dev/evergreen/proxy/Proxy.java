@@ -237,6 +237,17 @@ public final class Proxy implements AutoCloseable {
     try {
       storage.purge(purge);
     } finally {
+      forgetParts(purge);
+    }
+  }
+
+  /** What a URI's key is no part of is purged as all else is. */
+  private void forgetParts(Purge purge) throws IOException {
+    try {
+      if (purge.kind() == Purge.Kind.URI) {
+        storage.purge(new Purge(Purge.Kind.URI, Parts.key(purge.bytes()), purge.soft()));
+      }
+    } finally {
       fetches.detach();
     }
   }
@@ -259,7 +270,13 @@ public final class Proxy implements AutoCloseable {
   /** Purges what a request has invalidated: a URI with all variants. */
   void invalidate(String uri) {
     storage.invalidate(Purge.uri(segment(uri)));
+    invalidateParts(uri);
     fetches.detach(uri);
+  }
+
+  /** Purges what is stored of a URI in parts. */
+  void invalidateParts(String uri) {
+    storage.invalidate(Purge.uri(segment(Parts.key(uri))));
   }
 
   /** What a request may have invalidated is to be validated. */
@@ -267,6 +284,7 @@ public final class Proxy implements AutoCloseable {
     var purge = Purge.uri(segment(uri)).softly();
     softPurges.add(purge, now());
     storage.invalidate(purge);
+    storage.invalidate(Purge.uri(segment(Parts.key(uri))).softly());
     fetches.detach(uri);
   }
 

@@ -3,14 +3,12 @@ package dev.evergreen.proxy;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.EntityTag;
-import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Lease;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
-import java.util.Locale;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -82,11 +80,11 @@ final class SteadyLease implements Lease {
   }
 
   private ByteBuffer[] readOn(long offset, long most, DamagedException lost) throws IOException {
-    var tag = Validators.of(head.fields()).tag().filter(each -> !each.weak()).orElse(null);
+    var tag = Parts.strongTag(head.fields()).orElse(null);
     if (tag == null || length() < 0 || !elsewhere.isTooLateToBeginAnew()) {
       throw lost;
     }
-    var again = findAgain(tag);
+    var again = findAgain();
     if (again != null) {
       try {
         return again.lease().read(offset, most);
@@ -97,10 +95,10 @@ final class SteadyLease implements Lease {
     return readFromOrigin(tag, offset, most, lost);
   }
 
-  private @Nullable Found findAgain(EntityTag tag) throws IOException {
+  private @Nullable Found findAgain() throws IOException {
     letGoOfFound();
     var now = elsewhere.find();
-    if (now != null && now.lease().length() == length() && isSame(tag, now.head().fields())) {
+    if (now != null && now.lease().length() == length() && isSame(now.head().fields())) {
       found = now;
     } else if (now != null) {
       now.close();
@@ -108,18 +106,8 @@ final class SteadyLease implements Lease {
     return found;
   }
 
-  /** Origins that are wrong have the same tag for what they have coded in different ways. */
-  private boolean isSame(EntityTag tag, Fields other) throws IOException {
-    var now = Validators.of(other).tag();
-    return now.isPresent()
-        && tag.equalsStrongly(now.get())
-        && codings(head.fields()).equals(codings(other));
-  }
-
-  private static List<String> codings(Fields fields) {
-    return fields.members("content-encoding").stream()
-        .map(coding -> coding.toLowerCase(Locale.ROOT))
-        .toList();
+  private boolean isSame(Fields other) throws IOException {
+    return Parts.areOfOne(head.fields(), other);
   }
 
   private ByteBuffer[] readFromOrigin(EntityTag tag, long offset, long most, DamagedException lost)
@@ -133,7 +121,7 @@ final class SteadyLease implements Lease {
       if (!elsewhere.ask(
           "bytes=" + range,
           tag.toString(),
-          answer -> isPart(answer, tag, range, count) && readWhole(answer, count))) {
+          answer -> isPart(answer, range, count) && readWhole(answer, count))) {
         throw lost;
       }
     } catch (OriginFailure e) {
@@ -143,14 +131,13 @@ final class SteadyLease implements Lease {
     return new ByteBuffer[] {present().slice(0, count).asReadOnlyBuffer()};
   }
 
-  private boolean isPart(OriginAnswer answer, EntityTag tag, String range, int count)
-      throws IOException {
+  private boolean isPart(OriginAnswer answer, String range, int count) throws IOException {
     var fields = answer.head().fields();
     long told = answer.exchange().body().length();
     return answer.head().status() == 206
         && fields.all("content-range").equals(List.of("bytes " + range + "/" + length()))
         && (told < 0 || told == count)
-        && isSame(tag, fields);
+        && isSame(fields);
   }
 
   /** All of it, to the end: then others can use the connection. */

@@ -13,10 +13,12 @@ import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.Version;
 import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.rules.CacheKey;
 import dev.evergreen.proxy.rules.CacheStatus;
 import dev.evergreen.proxy.rules.CacheStatus.Forward;
 import dev.evergreen.proxy.rules.Conditions;
+import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
@@ -30,7 +32,9 @@ import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -292,12 +296,13 @@ final class Transaction {
    */
   private boolean serveOnce(boolean collapse) throws IOException {
     var variants = new Variants(request.fields());
-    try (var found = Found.find(proxy.storage(), Proxy.segment(key), variants)) {
-      course.reached(Point.LOOKUP, found == null ? "nothing" : found.lease().source());
-      if (found != null && mayBeUsed(found, variants)) {
+    try (var found = Found.find(proxy.storage(), Proxy.segment(key), variants);
+        var parts = found == null ? findParts() : null) {
+      course.reached(Point.LOOKUP, seen(found, parts));
+      if ((found != null && mayBeUsed(found, variants)) || (parts != null && mayBeUsed(parts))) {
         return true;
       }
-      var why = why(found, variants);
+      var why = parts == null ? why(found, variants) : why(parts);
       course.reached(Point.DECISION, why);
       if (demands.onlyIfCached()) {
         refuseUncached();
@@ -307,11 +312,15 @@ final class Transaction {
         missed = why;
         proxy.count(Count.MISSES);
       }
-      var what = what(variants.seen());
-      if (proxy.fetches().alone(what, proxy.now())) {
-        return fetchAlone(what, found, why);
+      var what = what(parts == null ? variants.seen() : parts.vary());
+      var wish = found == null ? wish(parts, what) : Wish.whole(null);
+      var name = wish.name(what);
+      if (isAlone(what) || isAlone(name) || wish.isOneOfMany(proxy.fetches(), key, name)) {
+        return fetchAlone(name, found, wish, why);
       }
-      return collapse ? collapse(what, found, why) : fetch(what, new Fetch(), found, why);
+      return collapse
+          ? collapse(what, found, wish, why)
+          : fetch(name, new Fetch(), found, wish, why);
     } catch (DamagedException e) {
       if (exchange.responded()) {
         throw e;
@@ -320,6 +329,154 @@ final class Transaction {
     }
   }
 
+  private boolean isAlone(String what) {
+    return proxy.fetches().alone(what, proxy.now());
+  }
+
+  private static Object seen(@Nullable Found found, @Nullable Incomplete parts) {
+    return found != null ? found.lease().source() : parts != null ? "parts" : "nothing";
+  }
+
+  // What is stored in parts.
+
+  /** A HEAD is not answered from them. */
+  private @Nullable Incomplete findParts() {
+    return request.is("GET") ? Incomplete.find(proxy.storage(), key, request.fields()) : null;
+  }
+
+  private List<ByteRange> gaps(Incomplete parts) throws IOException {
+    return gaps(delivery.wanted(parts.newest().head(), parts.complete()), parts.ranges());
+  }
+
+  /** What is missing of each of several. */
+  private static List<ByteRange> gaps(List<ByteRange> wanted, List<ByteRange> there) {
+    var gaps = new ArrayList<ByteRange>();
+    for (var each : wanted) {
+      var gap = each.gap(there);
+      if (gap != null) {
+        gaps.add(gap);
+      }
+    }
+    return gaps;
+  }
+
+  /** Answers by parts, if they may be used as they are and have all that is wanted. */
+  private boolean mayBeUsed(Incomplete parts) throws IOException {
+    long now = proxy.now();
+    var whole = parts.asWhole();
+    var reuse = reuse(whole, now);
+    if ((reuse != Reuse.FRESH && reuse != Reuse.STALE) || !gaps(parts).isEmpty()) {
+      return false; // They are not validated in the background.
+    }
+    use(whole, reuse, now);
+    return true;
+  }
+
+  private Forward why(Incomplete parts) throws IOException {
+    if (!gaps(parts).isEmpty()) {
+      return Forward.PARTIAL;
+    }
+    return reuse(parts.asWhole(), proxy.now()) == Reuse.VALIDATE_FOR_REQUEST
+        ? Forward.REQUEST
+        : Forward.STALE;
+  }
+
+  /**
+   * What the origin is asked for when nothing whole is stored: a part if the client wants one, and
+   * what is missing if something is there. The whole where that is as good: it is for all.
+   *
+   * @param whole the name of a fetch of the whole, which is waited for if it is under way
+   */
+  private Wish wish(@Nullable Incomplete parts, String whole) throws IOException {
+    if (!request.is("GET") || proxy.fetches().find(whole) != null) {
+      return Wish.whole(parts);
+    }
+    if (parts == null) {
+      return isAlone(withoutParts()) ? Wish.whole(null) : Wish.clients(null, request, false);
+    }
+    var gaps = gaps(parts);
+    if (!gaps.isEmpty()) {
+      return Wish.rest(parts, gaps);
+    }
+    boolean canBeValidated = !parts.newest().validators().isEmpty();
+    return Wish.clients(parts, request, canBeValidated);
+  }
+
+  /** The name of what is known of an origin that sends no parts. */
+  private String withoutParts() {
+    return Fetches.name(key, "/");
+  }
+
+  private boolean haveChanged(Wish wish) {
+    if (wish.isPlain()) {
+      return false;
+    }
+    try (var now = findParts()) {
+      return now == null ? wish.parts() != null : !now.isSame(wish.parts());
+    }
+  }
+
+  /** The whole as far as it is there, with a part that comes. Its caller holds all. */
+  private static Lease join(@Nullable Incomplete parts, Arrival arrival, Lease lease)
+      throws IOException {
+    var part = arrival.part();
+    if (part == null) {
+      return lease;
+    }
+    var pieces = new ArrayList<PartsLease.Piece>();
+    pieces.add(new PartsLease.Piece(part.range(), lease));
+    if (parts != null && parts.isJoinedBy(part, arrival.head().fields())) {
+      pieces.addAll(parts.pieces());
+    }
+    return new PartsLease(pieces, lease, part.complete());
+  }
+
+  /** Whether a part, with those that it is one response with, has all that the client is sent. */
+  private boolean completes(ContentRange part, StoredHead head, @Nullable Incomplete parts)
+      throws IOException {
+    var there = new ArrayList<ByteRange>();
+    there.add(part.range());
+    if (parts != null && parts.isJoinedBy(part, head.fields())) {
+      there.addAll(parts.ranges());
+    }
+    return gaps(delivery.wanted(head, part.complete()), there).isEmpty();
+  }
+
+  /** How an origin's part is stored that answers this request; null if it does not, or may not. */
+  private @Nullable Arrival arrivalOfPart(OriginAnswer answer, Wish wish, long stamp)
+      throws IOException {
+    var part = Parts.of(answer);
+    if (part == null || wish.isPlain()) {
+      return null;
+    }
+    var parts = wish.parts();
+    boolean joins = parts != null && parts.isJoinedBy(part, answer.head().fields());
+    var before = parts != null && joins ? parts.newest().head().fields() : null;
+    var entry = keeper().entry(answer, part, before, stamp);
+    if (entry == null || !completes(part, StoredHead.of(ByteBuffer.wrap(entry.head())), parts)) {
+      return null;
+    }
+    return new Arrival(entry, part.isWhole() ? null : part, proxy.storage());
+  }
+
+  /** An origin has the whole for who has asked for something that parts are of, or for a part. */
+  private void learnOfParts(Wish wish, ResponseHead head) {
+    boolean tells = Storing.tellsOfResource(head.status()) && !keeper().isOwn();
+    if (wish.parts() != null && tells) {
+      proxy.invalidateParts(key);
+    }
+    boolean mayHave = wish.ifRange() != null || head.fields().hasMember("accept-ranges", "bytes");
+    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && !mayHave) {
+      proxy.fetches().remember(withoutParts(), aloneUntil());
+    }
+  }
+
+  private long aloneUntil() {
+    return proxy.now() + setup.settings().aloneFor.toMillis();
+  }
+
+  // What is stored whole.
+
   /** Answers by what is stored, if it may be used as it is. */
   private boolean mayBeUsed(Found found, Variants variants) throws IOException {
     long now = proxy.now();
@@ -327,6 +484,14 @@ final class Transaction {
     if (reuse == Reuse.VALIDATE || reuse == Reuse.VALIDATE_FOR_REQUEST) {
       return false;
     }
+    if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
+      validateInBackground(found, variants.seen());
+    }
+    use(found, reuse, now);
+    return true;
+  }
+
+  private void use(Found found, Reuse reuse, long now) throws IOException {
     course.reached(Point.DECISION, reuse);
     if (missed == null) {
       proxy.count(Count.HITS);
@@ -334,11 +499,7 @@ final class Transaction {
     if (reuse != Reuse.FRESH) {
       proxy.count(Count.STALE_HITS);
     }
-    if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
-      validateInBackground(found, variants.seen());
-    }
     deliver(found.head(), found.lease(), usedAsItIs(life(found).ttl(now)), age(found.head()));
-    return true;
   }
 
   /** What is stored was used as it is, perhaps after a wait for another that has asked. */
@@ -427,21 +588,22 @@ final class Transaction {
 
   // Several that want the same.
 
-  private boolean collapse(String wanted, @Nullable Found found, Forward why) throws IOException {
-    var what = wanted;
+  private boolean collapse(String whole, @Nullable Found found, Wish wish, Forward why)
+      throws IOException {
+    var what = wish.name(whole);
     var reason = why;
     while (true) {
       var fetch = new Fetch();
       var other =
           request.is("HEAD") ? proxy.fetches().find(what) : proxy.fetches().begin(what, fetch);
       if (other == null) {
-        return lead(what, fetch, found, reason);
+        return lead(what, fetch, found, wish, reason);
       }
       Fetch.Outcome came;
       try (var waiter = join(other)) {
         came = waiter.await(setup.settings().collapsedWait.toMillis());
-        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival)) {
-          if (!follow(arrival, waiter, reason)) {
+        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival, wish)) {
+          if (!follow(arrival, waiter, wish, reason)) {
             // Nobody can follow it any more: who wants the same from now on follows another one.
             proxy.fetches().end(what, other);
             return false;
@@ -451,9 +613,9 @@ final class Transaction {
       }
       switch (came) {
         case Fetch.Arriving(var arrival) -> {
-          var narrower = what(arrival.vary());
+          var narrower = wish.name(what(arrival.vary()));
           if (narrower.equals(what)) {
-            return fetch(what, new Fetch(), found, reason);
+            return fetch(what, new Fetch(), found, wish, reason);
           }
           what = narrower;
           reason = Forward.VARY_MISS;
@@ -462,7 +624,7 @@ final class Transaction {
           return false;
         }
         case Fetch.Released() -> {
-          return fetchAlone(what, found, reason);
+          return fetchAlone(what, found, wish, reason);
         }
         case Fetch.Failed(var failure) -> {
           fail(found, failure);
@@ -473,18 +635,20 @@ final class Transaction {
   }
 
   /** The first that wants it makes the fetch. It may have come between the look-up and now. */
-  private boolean lead(String what, Fetch fetch, @Nullable Found found, Forward why)
+  private boolean lead(String what, Fetch fetch, @Nullable Found found, Wish wish, Forward why)
       throws IOException {
     boolean asks = false;
     try {
       var variants = new Variants(request.fields());
-      asks = !Found.changed(proxy.storage(), Proxy.segment(key), variants, found);
+      asks =
+          !Found.changed(proxy.storage(), Proxy.segment(key), variants, found)
+              && !haveChanged(wish);
     } finally {
       if (!asks) {
         proxy.fetches().end(what, fetch);
       }
     }
-    return asks && fetch(what, fetch, found, why);
+    return asks && fetch(what, fetch, found, wish, why);
   }
 
   private Fetch.Waiter join(Fetch other) {
@@ -504,10 +668,13 @@ final class Transaction {
   }
 
   /** Whether what arrives for another may be used for this request, too (RFC 9111 §4). */
-  private boolean suits(Arrival arrival) {
+  private boolean suits(Arrival arrival, Wish wish) throws IOException {
     var reuse = Reuse.of(arrival.head().life(), demands, proxy.now());
     boolean usable = reuse != Reuse.VALIDATE && (collapsed || reuse != Reuse.VALIDATE_FOR_REQUEST);
-    return usable && new Variants(request.fields()).takes(arrival.variant());
+    var part = arrival.part();
+    return usable
+        && new Variants(request.fields()).takes(arrival.variant())
+        && (part == null || completes(part, arrival.head(), wish.parts()));
   }
 
   /**
@@ -516,23 +683,32 @@ final class Transaction {
    *
    * @return false if it has arrived meanwhile, or its beginning is gone
    */
-  private boolean follow(Arrival arrival, Fetch.Waiter waiter, Forward why) throws IOException {
+  private boolean follow(Arrival arrival, Fetch.Waiter waiter, Wish wish, Forward why)
+      throws IOException {
     var head = arrival.head();
     try (var lease = arrival.follow()) {
       waiter.done(); // From here on what it needs is kept for its lease.
       if (lease == null) {
         return false;
       }
-      if (!delivery.isFar(head.status(), head.fields(), lease.length(), arrival.received())) {
+      if (!isFar(arrival, lease)) {
         if (!request.is("HEAD") && !hasBeginning(lease)) {
           return false;
         }
-        deliver(head, lease, usedAsItIs(head.life().ttl(proxy.now())), age(head));
+        var joined = join(wish.parts(), arrival, lease);
+        deliver(head, joined, usedAsItIs(head.life().ttl(proxy.now())), age(head));
         return true;
       }
     }
     pass(why, null);
     return true;
+  }
+
+  /** A part begins where it is wanted. */
+  private boolean isFar(Arrival arrival, Lease lease) throws IOException {
+    var head = arrival.head();
+    return arrival.part() == null
+        && delivery.isFar(head.status(), head.fields(), lease.length(), arrival.received());
   }
 
   /** Who comes late to what cannot be stored may have missed something; others may be cut off. */
@@ -553,15 +729,15 @@ final class Transaction {
    * @param what the name under which the fetch can be found
    * @return true, as the client was answered
    */
-  private boolean fetch(String what, Fetch fetch, @Nullable Found found, Forward why)
+  private boolean fetch(String what, Fetch fetch, @Nullable Found found, Wish wish, Forward why)
       throws IOException {
     if (request.is("HEAD")) {
       passHead(found, why);
       return true;
     }
-    if (!fetch(what, fetch, found, why, true)) {
+    if (!fetch(what, fetch, found, wish, why, true)) {
       // The first answer has left its place, for which the second question may have to wait.
-      boolean _ = fetch(what, fetch, found, why, false);
+      boolean _ = fetch(what, fetch, found, wish.forWhole(), why, false);
     }
     return true;
   }
@@ -573,17 +749,25 @@ final class Transaction {
    * @return false if it did so in vain: the fetch goes on, and the whole is to be asked for
    */
   private boolean fetch(
-      String what, Fetch fetch, @Nullable Found found, Forward why, boolean validates)
+      String what, Fetch fetch, @Nullable Found whole, Wish wish, Forward why, boolean validates)
       throws IOException {
     boolean handedOver = false;
-    var validation = validates ? new Validation(proxy, key, keeper()) : null;
+    var validation = validates && wish.isPlain() ? new Validation(proxy, key, keeper()) : null;
+    var parts = wish.parts();
+    var found = parts != null && wish.validates() ? parts.asWhole() : whole;
     // Whatever fails from here on, also of what is asked, ends the fetch: others wait for it.
     try (var question = proxy.storage().ask(Proxy.segment(key));
-        var answer = new Held(askFor(fetch, asked(validation, found)))) {
-      long stamp = question.stamp();
+        var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
+        var answer = new Held(askFor(fetch, asked(validation, whole, wish)))) {
+      long stamp = question.stamp(); // It is before that of the parts.
       var head = answer.get().head();
+      if (head.status() == 304 && wish.validates()) {
+        boolean freshened = freshenParts(wish, answer, stamp, fetch, why);
+        handedOver = !freshened;
+        return freshened;
+      }
       if (head.status() == 304 && validation != null && validation.hasCondition()) {
-        boolean freshened = freshen(validation, found, answer, stamp, fetch, why);
+        boolean freshened = freshen(validation, whole, answer, stamp, fetch, why);
         handedOver = !freshened;
         return freshened;
       }
@@ -594,10 +778,14 @@ final class Transaction {
         deliverStale(found, status);
         return true;
       }
-      var entry = keeper().entry(answer.get(), stamp);
-      course.reached(Point.STORE, entry == null ? "not stored" : "stored");
-      if (entry == null) {
-        release(what, found, head, stamp, fetch);
+      var arrival = arrival(answer.get(), wish, stamp);
+      if (arrival == null && wish.isInVain(head.status())) {
+        handedOver = true;
+        return false;
+      }
+      course.reached(Point.STORE, arrival == null ? "not stored" : "stored");
+      if (arrival == null) {
+        release(what, whole, head, stamp, fetch);
         if (delivery.isFar(
             head.status(), head.fields(), answer.get().exchange().body().length(), 0)) {
           answer.letGo();
@@ -608,9 +796,8 @@ final class Transaction {
         whileClientStays(() -> passage().relay(answer.get(), status, true));
         return true;
       }
-      var arrival = new Arrival(entry, proxy.storage());
       handedOver = true;
-      store(what, fetch, arrival, answer.handOver(), why);
+      store(what, fetch, arrival, answer.handOver(), wish, why);
       return true;
     } catch (OriginFailure e) {
       fetch.decide(new Fetch.Failed(e));
@@ -626,12 +813,22 @@ final class Transaction {
     }
   }
 
+  /** How an answer is stored, or the part that it has; null if it may not be. */
+  private @Nullable Arrival arrival(OriginAnswer answer, Wish wish, long stamp) throws IOException {
+    if (answer.head().status() == 206) {
+      return arrivalOfPart(answer, wish, stamp);
+    }
+    var entry = keeper().entry(answer, stamp);
+    learnOfParts(wish, answer.head());
+    return entry == null ? null : new Arrival(entry, proxy.storage());
+  }
+
   /** The request for all who want the same; with our conditions, or none. */
-  private RequestHead asked(@Nullable Validation validation, @Nullable Found found)
+  private RequestHead asked(@Nullable Validation validation, @Nullable Found found, Wish wish)
       throws IOException {
     var asked = originRequest();
     if (validation == null) {
-      Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
+      wish.ask(asked.fields()); // A 304 to the client's own would be no answer either.
     } else {
       validation.condition(asked.fields(), found);
     }
@@ -647,12 +844,13 @@ final class Transaction {
    * alone. If it is for all nevertheless, it is stored. What the client has already, or a part, is
    * asked for as such: in vain the whole would be fetched each time.
    */
-  private boolean fetchAlone(String what, @Nullable Found found, Forward why) throws IOException {
+  private boolean fetchAlone(String what, @Nullable Found found, Wish wish, Forward why)
+      throws IOException {
     if (request.is("GET") && (Conditions.has(request.fields()) || request.fields().has("range"))) {
       pass(why, found);
       return true;
     }
-    return fetch(what, Fetch.alone(), found, why);
+    return fetch(what, Fetch.alone(), found, wish, why);
   }
 
   private RequestHead originRequest() {
@@ -696,7 +894,7 @@ final class Transaction {
     }
     fetch.decide(new Fetch.Released());
     if (keeper().displace(found, head.status(), stamp)) {
-      proxy.fetches().remember(what, proxy.now() + setup.settings().aloneFor.toMillis());
+      proxy.fetches().remember(what, aloneUntil());
     }
   }
 
@@ -708,7 +906,8 @@ final class Transaction {
    * Stores the response by a fiber of its own, and answers from what has come of it. A part that is
    * far from having come is asked for beside that: it would take as long as all before it.
    */
-  private void store(String what, Fetch fetch, Arrival arrival, OriginAnswer answer, Forward why)
+  private void store(
+      String what, Fetch fetch, Arrival arrival, OriginAnswer answer, Wish wish, Forward why)
       throws IOException {
     proxy.count(Count.STORED);
     var head = arrival.head();
@@ -723,11 +922,11 @@ final class Transaction {
       received = true;
       var status =
           CacheStatus.forwarded(why)
-              .withForwardStatus(head.status())
+              .withForwardStatus(answer.head().status())
               .withTtl(head.life().ttl(proxy.now()))
               .asStored();
-      if (!delivery.isFar(head.status(), head.fields(), lease.length(), 0)) {
-        deliver(forFirst, lease, status, age);
+      if (!isFar(arrival, lease)) {
+        deliver(forFirst, join(wish.parts(), arrival, lease), status, age);
         return;
       }
     } finally {
@@ -763,6 +962,38 @@ final class Transaction {
       deliver(head, first.lease(), status, age);
       return true;
     }
+  }
+
+  /** The same of parts, all of which are right if the newest is. */
+  private boolean freshenParts(Wish wish, Held held, long stamp, Fetch fetch, Forward why)
+      throws IOException {
+    var parts = Objects.requireNonNull(wish.parts());
+    var newest = parts.newest();
+    var answer = held.get();
+    if (Freshening.chosen(answer.head(), List.of(newest.validators())).isEmpty()) {
+      return false;
+    }
+    var keeper = keeper();
+    var refreshed = keeper.refresh(newest, answer, stamp);
+    if (refreshed == null) {
+      return false;
+    }
+    var head = keeper.headForAsker(newest, answer, refreshed);
+    if (!gaps(delivery.wanted(head, parts.complete()), parts.ranges()).isEmpty()) {
+      return false; // By the newer date the client has not got it already.
+    }
+    if (refreshed.moves() && !keeper.isOwn()) {
+      proxy.invalidateParts(key); // Nobody knows for whom they are; parts are not adopted.
+    }
+    proxy.count(Count.FRESHENED);
+    fetch.decide(new Fetch.LookAgain());
+    course.reached(Point.STORE, "freshened");
+    var status =
+        CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
+    var age = age(answer);
+    held.letGo();
+    deliver(head, parts.asWhole().lease(), status, age);
+    return true;
   }
 
   // No answer of the origin, or a bad one.
@@ -906,24 +1137,35 @@ final class Transaction {
 
   /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
   private void passHead(@Nullable Found found, Forward why) throws IOException {
-    whileClientStays(() -> passHeadAlone(found, why));
+    var parts = found == null ? Incomplete.find(proxy.storage(), key, request.fields()) : null;
+    try (parts) {
+      var stored = parts == null ? found : parts.newest();
+      whileClientStays(() -> passHeadAlone(found, stored, why));
+    }
   }
 
-  private void passHeadAlone(@Nullable Found found, Forward why) throws IOException {
+  /**
+   * Passes it on.
+   *
+   * @param found what is stored whole, or null
+   * @param stored the same, or the newest part
+   */
+  private void passHeadAlone(@Nullable Found found, @Nullable Found stored, Forward why)
+      throws IOException {
     var asked = originRequest();
-    if (found != null) {
+    if (stored != null) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
     }
     try (var question = proxy.storage().ask(Proxy.segment(key));
         var answer = ask(asked, null)) {
       long stamp = question.stamp();
       var head = answer.head();
-      if (found != null && head.status() == 200 && found.head().status() == 200) {
+      if (stored != null && head.status() == 200 && stored.head().status() == 200) {
         var keeper = keeper();
-        if (Freshening.confirms(head, found.head().fields(), found.lease().length())) {
-          var _ = keeper.refresh(found, answer, stamp);
+        if (Freshening.confirms(head, stored.head().fields(), stored.length())) {
+          var _ = keeper.refresh(stored, answer, stamp);
         } else if (!keeper.isOwn()) {
-          keeper.end(found, stamp);
+          keeper.end(stored, stamp);
         }
       }
       var status = CacheStatus.forwarded(why).withForwardStatus(head.status());

@@ -101,14 +101,12 @@ final class Variants implements Selector {
   @Override
   public boolean prefers(ByteBuffer earlier, ByteBuffer last) {
     try {
-      return date(earlier) > date(last);
+      var before = StoredHead.of(earlier);
+      // Else what was stored in its place would never be used.
+      return !before.life().isRetired() && before.date() > StoredHead.of(last).date();
     } catch (IOException e) {
       return false; // Another version of this program wrote one of them.
     }
-  }
-
-  private static long date(ByteBuffer head) throws IOException {
-    return StoredHead.of(head).date();
   }
 
   /** By what the URI's responses vary, as that stored last says; null if nothing is stored. */

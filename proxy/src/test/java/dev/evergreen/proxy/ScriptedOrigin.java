@@ -66,6 +66,7 @@ final class ScriptedOrigin implements AutoCloseable {
   }
 
   private final ServerSocket listener;
+  private final Thread accepting;
   private final List<Step> script = new CopyOnWriteArrayList<>();
   private final BlockingQueue<Received> received = new LinkedBlockingQueue<>();
   private final List<Received> all = new CopyOnWriteArrayList<>();
@@ -74,7 +75,7 @@ final class ScriptedOrigin implements AutoCloseable {
 
   ScriptedOrigin() throws IOException {
     listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-    Thread.ofVirtual().start(this::accept);
+    accepting = Thread.ofVirtual().start(this::accept);
   }
 
   Origin origin() {
@@ -200,16 +201,23 @@ final class ScriptedOrigin implements AutoCloseable {
     return line.toString();
   }
 
-  /** Closes the listener, so that nobody can connect, and all connections. */
+  /**
+   * Closes the listener, so that nobody can connect, and all connections. Who waits for one may get
+   * one more when the listener has been closed, and the socket ends only then: so that is waited
+   * for.
+   */
   @Override
   public void close() {
     try {
       listener.close();
+      accepting.join();
       for (var socket : sockets) {
         socket.close();
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 }

@@ -5,8 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.proxy.rules.CacheRules;
+import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Vary;
 import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -28,6 +32,23 @@ class VariantsTest {
     assertTrue(variants.takes(variant("b", "2")));
     assertFalse(variants.takes(variant("a", "2")));
     assertTrue(variants.takes(variant("a", "1")));
+  }
+
+  private static ByteBuffer head(String date, boolean retired) {
+    var fields = Fields.of("Date", date, "Cache-Control", "max-age=60");
+    var life = Life.of(ResponseHead.of(200, fields), 0, 0, CacheRules.DEFAULT);
+    return ByteBuffer.wrap(StoredHead.encode(200, retired ? life.retired() : life, fields));
+  }
+
+  /** Seen: what was stored in its place, by another origin's clock, was never used. */
+  @Test
+  void whatIsRetiredIsNotPreferredForItsDate() {
+    var variants = new Variants(Fields.of());
+    var later = "Sun, 06 Nov 1994 08:49:37 GMT";
+    var sooner = "Sun, 06 Nov 1994 08:49:36 GMT";
+    assertTrue(variants.prefers(head(later, false), head(sooner, false)));
+    assertFalse(variants.prefers(head(later, true), head(sooner, false)));
+    assertFalse(variants.prefers(head(sooner, false), head(later, false)));
   }
 
   /** Else a few kilobytes that anybody sends would be sorted once for each variant that is kept. */

@@ -39,7 +39,9 @@ public record CacheStatus(
     /** What was stored is fresh, but the request asked for more. */
     REQUEST,
     /** What was stored is stale. */
-    STALE;
+    STALE,
+    /** Of what was wanted only a part was stored. */
+    PARTIAL;
 
     private final String token = name().toLowerCase(Locale.ROOT).replace('_', '-');
 

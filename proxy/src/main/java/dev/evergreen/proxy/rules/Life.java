@@ -196,6 +196,11 @@ public record Life(
         staleIfError);
   }
 
+  /** Whether it is never used without a validation, as there is something else now. */
+  public boolean isRetired() {
+    return equals(retired());
+  }
+
   /** The same, but never used without a validation. */
   public Life retired() {
     return new Life(received, initialAge, 0, true, true, false, 0, 0);

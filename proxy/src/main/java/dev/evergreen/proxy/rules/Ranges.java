@@ -51,6 +51,13 @@ public sealed interface Ranges {
     return of(Members.of(List.of(line.substring(equals + 1))), length, new ArrayList<>());
   }
 
+  /** Whether a Range asks for one part, and not for all there is, however long that may be. */
+  static boolean isPart(List<String> lines) {
+    return of(lines, Long.MAX_VALUE) instanceof Parts(var ranges)
+        && ranges.size() == 1
+        && ranges.getFirst().length() < Long.MAX_VALUE;
+  }
+
   private static Ranges of(List<String> specs, long length, List<ByteRange> satisfiable) {
     if (specs.isEmpty() || specs.size() > MOST) {
       return new Whole();

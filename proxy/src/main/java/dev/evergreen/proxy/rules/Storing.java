@@ -54,8 +54,10 @@ public enum Storing {
     if (!request.is("GET")) {
       return METHOD;
     }
-    // A part is of use only with the whole; 304 is none of the request's that was asked here.
-    if (response.status() < 200 || response.status() == 206 || response.status() == 304) {
+    // A part is judged as what it is a part of. 304 is none of the request's that was asked here,
+    // and 416 tells of its range only.
+    int status = response.status();
+    if (status < 200 || status == 206 || status == 304 || status == 416) {
       return STATUS;
     }
     if (control.has("must-understand") && !understood) {

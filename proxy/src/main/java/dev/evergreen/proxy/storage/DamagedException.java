@@ -10,6 +10,11 @@ public final class DamagedException extends IOException {
     super(cause.getMessage(), cause);
   }
 
+  /** It was never there, or is not any more. */
+  public static DamagedException missing() {
+    return new DamagedException(new IOException("a part of a response is missing"));
+  }
+
   /** Its place was given to something else. */
   static DamagedException evicted() {
     return new DamagedException(

@@ -65,9 +65,10 @@ public interface Storage extends AutoCloseable {
    * vary.
    *
    * @param most how many at most
+   * @param which those that it takes
    * @return responses to be closed each; those that cannot be had are missing
    */
-  List<Lease> findAll(MemorySegment key, int most);
+  List<Lease> findAll(MemorySegment key, int most, Selector which);
 
   /**
    * Begins to store a response that is being received. It can be followed at once, but is found

@@ -182,20 +182,32 @@ final class TieredStorage implements Storage {
   }
 
   @Override
-  public List<Lease> findAll(MemorySegment key, int most) {
+  public List<Lease> findAll(MemorySegment key, int most, Selector which) {
     long uri = hashOf(key);
     var first = lookUp(uri, key, NOTHING);
-    if (first == null || first.image.kind != Image.VARIANTS) {
-      return first == null ? List.of() : List.of(first);
+    if (first == null) {
+      return List.of();
+    }
+    if (first.image.kind != Image.VARIANTS) {
+      return only(first, which);
     }
     var found = new ArrayList<Lease>();
     for (var variant : variants(first).variants()) {
-      var next = found.size() < most ? lookUp(hashOf(uri, variant), key, variant) : null;
+      boolean wanted = found.size() < most && which.takes(variant);
+      var next = wanted ? lookUp(hashOf(uri, variant), key, variant) : null;
       if (next != null) {
         found.add(next);
       }
     }
     return found;
+  }
+
+  private static List<Lease> only(Leases.Stored found, Selector which) {
+    if (which.takes(NOTHING)) {
+      return List.of(found);
+    }
+    found.close();
+    return List.of();
   }
 
   private void count(Leases.@Nullable Stored found) {

@@ -41,6 +41,7 @@ class StoringTest {
           §3 past with a tag        ; GET  ; 200 | Expires: 0 | ETag: "1"                          ; YES
           §3 not final              ; GET  ; 103 | Cache-Control: max-age=60                       ; STATUS
           §3.3 part                 ; GET  ; 206 | Cache-Control: max-age=60                       ; STATUS
+          of a range                ; GET  ; 416 | Cache-Control: max-age=60                       ; STATUS
           §4.3.3 not modified       ; GET  ; 304 | Cache-Control: max-age=60                       ; STATUS
           §3 method                 ; POST ; 200 | Cache-Control: max-age=60                       ; METHOD
           §3 method                 ; HEAD ; 200 | Cache-Control: max-age=60                       ; METHOD

@@ -420,7 +420,7 @@ class StorageTest {
   @Test
   void allVariantsAreFoundThatStoredLastFirst() throws Exception {
     try (var storage = onDisk()) {
-      assertEquals(List.of(), storage.findAll(key("a"), 9));
+      assertEquals(List.of(), storage.findAll(key("a"), 9, _ -> true));
       for (var variant : List.of("de", "en", "fr")) {
         assertTrue(put(storage, entry("a", variant, 1, 10, storage.stamp(), List.of())));
       }
@@ -433,7 +433,7 @@ class StorageTest {
 
   private static List<String> variants(Storage storage, String key, int most) {
     var variants = new ArrayList<String>();
-    for (var lease : storage.findAll(key(key), most)) {
+    for (var lease : storage.findAll(key(key), most, _ -> true)) {
       try (lease) {
         variants.add(new String(lease.variant(), UTF_8));
       }

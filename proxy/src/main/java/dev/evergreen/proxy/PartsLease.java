@@ -1,0 +1,99 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.proxy.rules.ByteRange;
+import dev.evergreen.proxy.storage.DamagedException;
+import dev.evergreen.proxy.storage.Lease;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a response that is there in parts as if it were whole. Its caller holds the parts, and asks
+ * for nothing that is in none of them.
+ */
+final class PartsLease implements Lease {
+
+  /** One of them: its lease has that range of the body. */
+  record Piece(ByteRange range, Lease lease) {}
+
+  private static final ByteBuffer[] NOTHING = {};
+
+  private final List<Piece> pieces;
+  private final Lease newest;
+  private final long complete;
+
+  /**
+   * Of pieces of one version.
+   *
+   * @param newest that of which the head is
+   * @param complete the length of the whole
+   */
+  PartsLease(List<Piece> pieces, Lease newest, long complete) {
+    this.pieces = List.copyOf(pieces);
+    this.newest = newest;
+    this.complete = complete;
+  }
+
+  @Override
+  public ByteBuffer[] read(long offset, long most) throws IOException {
+    if (offset >= complete) {
+      return NOTHING;
+    }
+    var piece = at(offset);
+    if (piece == null) {
+      throw DamagedException.missing();
+    }
+    long first = piece.range().first();
+    return piece.lease().read(offset - first, Math.min(most, piece.range().last() - offset + 1));
+  }
+
+  /** The one that goes on for longest from there. */
+  private @Nullable Piece at(long offset) {
+    Piece best = null;
+    for (var piece : pieces) {
+      boolean has = piece.range().first() <= offset && offset <= piece.range().last();
+      if (has && (best == null || best.range().last() < piece.range().last())) {
+        best = piece;
+      }
+    }
+    return best;
+  }
+
+  /** What is still to come may take long. */
+  @Override
+  public Source source() {
+    return pieces.stream().anyMatch(piece -> piece.lease().source() == Source.ORIGIN)
+        ? Source.ORIGIN
+        : newest.source();
+  }
+
+  @Override
+  public ByteBuffer head() {
+    return newest.head();
+  }
+
+  @Override
+  public byte[] variant() {
+    return newest.variant();
+  }
+
+  @Override
+  public long stamp() {
+    return newest.stamp();
+  }
+
+  @Override
+  public boolean isStale() {
+    return newest.isStale();
+  }
+
+  @Override
+  public long length() {
+    return complete;
+  }
+
+  /** The parts are its caller's. */
+  @Override
+  public void close() {}
+}

@@ -1,0 +1,628 @@
+package dev.evergreen.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.StorageOptions;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Parts of responses that are stored, used and joined (RFC 9111 §3.3, §3.4). */
+@Timeout(60)
+class PartialContentTest {
+
+  private static final long START = 1_795_435_200_000L;
+  private static final String FRESH = "Cache-Control: max-age=60";
+  private static final String TAG = "ETag: \"1\"";
+  private static final String TEXT = "0123456789";
+  private static final String ALPHABET = "abcdefghijklmnopqrstuvwxyz";
+
+  @TempDir private Path folder;
+
+  private final AtomicLong clock = new AtomicLong(START);
+  private final ScriptedOrigin origin = new ScriptedOrigin();
+  private final List<Browser> browsers = new ArrayList<>();
+  private Proxy proxy;
+  private Browser browser;
+
+  PartialContentTest() throws IOException {}
+
+  @BeforeEach
+  void start() throws IOException {
+    start(StorageOptions.memory(16 << 20));
+  }
+
+  private void start(StorageOptions storage) throws IOException {
+    proxy =
+        Proxy.start(
+            ProxySettings.DEFAULT
+                .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .withOrigins(List.of(origin.origin()))
+                .withProcessors(2)
+                .withStorage(storage)
+                .withClock(clock::get));
+    browser = browser();
+  }
+
+  private Browser browser() throws IOException {
+    var made = new Browser(proxy.addresses().getFirst());
+    browsers.add(made);
+    return made;
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    for (var each : browsers) {
+      each.close();
+    }
+    origin.close();
+    proxy.close();
+  }
+
+  private void restart(StorageOptions storage) throws IOException {
+    for (var each : browsers) {
+      each.close();
+    }
+    proxy.close();
+    start(storage);
+  }
+
+  /** Asks, and waits until what came is stored. */
+  private Browser.Answer get(String... fields) throws IOException {
+    var answer = browser.get("/a", fields);
+    await(() -> proxy.fetches().underWay() == 0);
+    return answer;
+  }
+
+  private interface Condition {
+    boolean holds() throws IOException;
+  }
+
+  private static void await(Condition condition) throws IOException {
+    while (!condition.holds()) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private void after(long seconds) {
+    clock.addAndGet(1000 * seconds);
+  }
+
+  /** A part of the text, as an origin sends it. */
+  private static String part(int first, int last, String... fields) {
+    var all = new ArrayList<>(List.of(fields));
+    all.add("Content-Range: bytes %d-%d/%d".formatted(first, last, TEXT.length()));
+    return ScriptedOrigin.response(
+        206, TEXT.substring(first, last + 1), all.toArray(String[]::new));
+  }
+
+  private ScriptedOrigin thenPart(int first, int last, String... fields) {
+    return origin.then((_, wire) -> wire.send(part(first, last, fields)));
+  }
+
+  /** The cache-tests of the HTTP working group want the same of a part whose length is right. */
+  @ParameterizedTest
+  @CsvSource({
+    "bytes=-5, 56789, 5-9",
+    "bytes=6-8, 678, 6-8",
+    "bytes=6-, 6789, 6-9",
+    "bytes=-1, 9, 9-9",
+    "'bytes=5-5', 5, 5-5"
+  })
+  void aPartIsStoredAndAnswersWhatLiesWithinIt(String range, String body, String told)
+      throws Exception {
+    thenPart(5, 9, FRESH, TAG, "X: y", "Content-Type: text/plain");
+    var first = get("Range: bytes=-5");
+    assertEquals("bytes=-5", origin.next().field("Range"));
+    assertEquals("56789", first.body());
+    assertEquals(
+        "evergreen; fwd=uri-miss; fwd-status=206; ttl=60; stored", first.field("Cache-Status"));
+    after(5);
+    var hit = get("Range: " + range);
+    assertEquals(206, hit.status());
+    assertEquals(body, hit.body());
+    assertEquals("bytes " + told + "/10", hit.field("Content-Range"));
+    assertEquals("y", hit.field("X"));
+    assertEquals("5", hit.field("Age"));
+    assertEquals("evergreen; hit; ttl=55", hit.field("Cache-Status"));
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void aPartIsCompletedByWhatIsMissing() throws Exception {
+    thenPart(0, 4, FRESH, TAG, "X: old", "Content-Type: text/plain");
+    thenPart(5, 9, FRESH, TAG, "X: new");
+    get("Range: bytes=0-4");
+    origin.next();
+    var whole = get();
+    var asked = origin.next();
+    assertEquals("bytes=5-", asked.field("Range"));
+    assertEquals("\"1\"", asked.field("If-Range"));
+    assertEquals(200, whole.status());
+    assertEquals(TEXT, whole.body());
+    assertEquals("10", whole.field("Content-Length"));
+    assertFalse(whole.has("Content-Range"));
+    assertEquals("new", whole.field("X"), "RFC 9111 §3.4");
+    assertEquals("text/plain", whole.field("Content-Type"), "it need not be told again");
+    assertEquals(
+        "evergreen; fwd=partial; fwd-status=206; ttl=60; stored", whole.field("Cache-Status"));
+    assertEquals(TEXT, get().body());
+    assertEquals("345", get("Range: bytes=3-5").body());
+    assertTrue(get("Range: bytes=0-0,9-9").body().contains("bytes 9-9/10\r\n\r\n9\r\n"));
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void onlyWhatIsMissingOfAPartIsAskedFor() throws Exception {
+    thenPart(0, 2, FRESH, TAG);
+    thenPart(7, 9, FRESH, TAG);
+    thenPart(3, 6, FRESH, TAG);
+    get("Range: bytes=0-2");
+    get("Range: bytes=7-9");
+    assertEquals("12345678", get("Range: bytes=1-8").body());
+    assertEquals("bytes=3-6", origin.requests().getLast().field("Range"));
+    assertEquals(TEXT, get().body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatIsAllThereIsIsTheWhole() throws Exception {
+    thenPart(0, 9, FRESH);
+    assertEquals("6789", get("Range: bytes=6-").body());
+    var whole = get();
+    assertEquals(200, whole.status());
+    assertEquals(TEXT, whole.body());
+    assertFalse(whole.has("Content-Range"));
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void partsOfTwoVersionsAreNotJoined() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    origin.then(200, "another", FRESH, "ETag: \"2\"");
+    get("Range: bytes=0-4");
+    assertEquals("another", get().body());
+    assertEquals("an", get("Range: bytes=0-1").body());
+    assertEquals(2, origin.count());
+  }
+
+  /** Such an origin does not know If-Range. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ETag: \"2\"",
+        "ETag: W/\"1\"",
+        "X: no tag",
+        "ETag: \"1\"\r\nContent-Encoding: br"
+      })
+  void aPartThatMayBeOfAnotherVersionIsNotJoined(String tag) throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, tag);
+    origin.then(200, "the whole", FRESH, "ETag: \"2\"");
+    get("Range: bytes=0-4");
+    assertEquals("the whole", get().body());
+    assertFalse(origin.requests().getLast().has("Range"));
+    assertEquals(3, origin.count());
+    assertEquals("the w", get("Range: bytes=0-4").body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void aPartOfAnotherLengthIsNotJoined() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    origin
+        .then(206, "5678", FRESH, TAG, "Content-Range: bytes 5-8/9")
+        .then(200, "012345678", FRESH, TAG);
+    get("Range: bytes=0-4");
+    assertEquals("012345678", get().body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whoWantsMoreOfWhatHasNoStrongTagGetsTheWholeFetched() throws Exception {
+    thenPart(5, 9, FRESH, "ETag: W/\"1\"");
+    origin.then(200, TEXT, FRESH, "ETag: W/\"1\"");
+    get("Range: bytes=5-9");
+    assertEquals("78", get("Range: bytes=7-8").body());
+    assertEquals(1, origin.count());
+    assertEquals("45", get("Range: bytes=4-5").body());
+    assertFalse(origin.requests().getLast().has("Range"));
+    assertEquals(TEXT, get().body());
+    assertEquals(2, origin.count());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "bytes 4-9/10", // It is shorter.
+        "bytes 5-9/*",
+        "bytes 5-9/9",
+        "bytes 9-5/10",
+        "lines 5-9/10",
+        "bytes 5-9/10\r\nContent-Range: bytes 5-9/10",
+        "bytes 5-9/10\r\nContent-Type: multipart/byteranges; boundary=a",
+        "bytes 5-9/10\r\nCache-Control: private",
+        "bytes 5-9/10\r\nVary: *"
+      })
+  void whatIsUnclearOrForOneAloneIsPassedOnAndNotKept(String range) throws Exception {
+    origin
+        .then(206, "56789", FRESH, TAG, "Content-Range: " + range)
+        .then(206, "again", FRESH, TAG, "Content-Range: " + range);
+    var first = get("Range: bytes=-5");
+    assertEquals(206, first.status());
+    assertEquals("56789", first.body());
+    assertEquals("again", get("Range: bytes=-5").body());
+    assertEquals("bytes=-5", origin.requests().getLast().field("Range"));
+  }
+
+  @Test
+  void anAnswerToOneRangeIsNotThatToAllThereIs() throws Exception {
+    origin.then(416, "none", FRESH, "Content-Range: bytes */10").then(200, TEXT, FRESH);
+    var none = get("Range: bytes=10-");
+    assertEquals(416, none.status());
+    assertEquals("bytes */10", none.field("Content-Range"));
+    assertEquals(TEXT, get().body());
+  }
+
+  @Test
+  void whatIsMissingNoMoreIsAskedForAsAWhole() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    origin.then(416, "none", "Content-Range: bytes */5").then(200, "01234", FRESH);
+    get("Range: bytes=0-4");
+    assertEquals("01234", get().body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void theClientsOwnConditionsAreJudged() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    get("Range: bytes=0-4");
+    assertEquals(304, get("If-None-Match: \"1\"").status(), "it needs no bytes");
+    assertEquals(206, get("Range: bytes=0-1", "If-Range: \"1\"").status());
+    assertEquals(1, origin.count());
+    thenPart(5, 9, FRESH, TAG);
+    var whole = get("Range: bytes=0-1", "If-Range: \"0\"");
+    assertEquals(200, whole.status());
+    assertEquals(TEXT, whole.body());
+  }
+
+  @Test
+  void whatIsUnknownIsAskedForByTheClientsCondition() throws Exception {
+    origin.then(200, TEXT, FRESH, TAG);
+    assertEquals(200, get("Range: bytes=1-2", "If-Range: \"0\"").status());
+    assertEquals("\"0\"", origin.next().field("If-Range"));
+    assertEquals("12", get("Range: bytes=1-2").body());
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void staleOnesAreValidatedTogether() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    origin.then(304, "", "Cache-Control: max-age=90", TAG);
+    get("Range: bytes=0-4");
+    get();
+    after(61);
+    var whole = get();
+    assertEquals("\"1\"", origin.requests().getLast().field("If-None-Match"));
+    assertEquals(TEXT, whole.body());
+    assertEquals("evergreen; fwd=stale; fwd-status=304; ttl=90", whole.field("Cache-Status"));
+    assertEquals("evergreen; hit; ttl=90", get("Range: bytes=0-1").field("Cache-Status"));
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatMeanwhileIsAnotherIsNotJoinedWithWhatWas() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    origin.then(206, "bc", FRESH, "ETag: \"2\"", "Content-Range: bytes 1-2/26");
+    origin.then(200, ALPHABET, FRESH, "ETag: \"2\"");
+    get("Range: bytes=0-4");
+    get();
+    after(61);
+    assertEquals("bc", get("Range: bytes=1-2").body());
+    var asked = origin.requests().getLast();
+    assertEquals("\"1\"", asked.field("If-None-Match"));
+    assertEquals("bytes=1-2", asked.field("Range"));
+    assertEquals("bc", get("Range: bytes=1-2").body(), "a hit");
+    assertEquals(3, origin.count());
+    assertEquals("xyz", get("Range: bytes=-3").body());
+    assertEquals(ALPHABET, get().body());
+  }
+
+  @Test
+  void aMissingPartValidatesTheOthers() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    get("Range: bytes=0-4");
+    after(61);
+    assertEquals(TEXT, get().body());
+    assertEquals("evergreen; hit; ttl=60", get("Range: bytes=0-1").field("Cache-Status"));
+    assertEquals(2, origin.count());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'max-age=60, stale-if-error=90', 206",
+    "'max-age=60, must-revalidate', 504",
+    "max-age=60, 502"
+  })
+  void anOriginFailsThatShouldSayWhetherTheyAreRight(String control, int status) throws Exception {
+    thenPart(0, 4, "Cache-Control: " + control, TAG);
+    get("Range: bytes=0-4");
+    after(61);
+    origin.close();
+    assertEquals(status, get("Range: bytes=1-2").status());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"uri", "tag", "prefix", "soft", "PURGE", "POST"})
+  void whatIsPurgedIsPurgedInParts(String how) throws Exception {
+    thenPart(0, 4, FRESH, TAG, "Surrogate-Key: t", "Cache-Groups: \"g\"");
+    get("Range: bytes=0-4");
+    if (how.equals("POST")) {
+      origin.then(200, "done");
+      browser.ask("POST", "/a", "Content-Length: 0");
+      assertEquals(200, browser.receive().status());
+    } else {
+      purge(how, Proxy.segment("http://test/a"));
+    }
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "X: new");
+    int before = origin.count();
+    assertEquals("new", get("Range: bytes=0-4").field("X"));
+    assertEquals(before + 1, origin.count());
+    boolean soft = how.equals("soft");
+    assertEquals(soft, origin.requests().getLast().has("If-None-Match"));
+  }
+
+  private void purge(String how, MemorySegment key) throws IOException {
+    switch (how) {
+      case "uri" -> proxy.purge(Purge.uri(key));
+      case "tag" -> proxy.purge(Purge.tag(Tags.tag("t")));
+      case "prefix" -> proxy.purge(Purge.prefix(key.asSlice(0, key.byteSize() - 1)));
+      case "soft" -> proxy.purge(Purge.uri(key).softly());
+      default -> {
+        browser.ask("PURGE", "/a");
+        assertEquals(200, browser.receive().status());
+      }
+    }
+  }
+
+  @Test
+  void whatIsPurgedWhileItIsFetchedIsGone() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(0, 4, FRESH, TAG));
+        });
+    thenPart(0, 4, FRESH, TAG, "X: new");
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    proxy.purge(Purge.uri(Proxy.segment("http://test/a")));
+    go.countDown();
+    assertEquals("01234", browser.receive().body());
+    assertEquals("new", get("Range: bytes=0-4").field("X"));
+  }
+
+  @Test
+  void manyThatWantTheSamePartAreOneRequest() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(2, 4, FRESH, TAG));
+        });
+    browser.ask("GET", "/a", "Range: bytes=2-4");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a", "Range: bytes=2-4");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    go.countDown();
+    assertEquals("234", browser.receive().body());
+    assertEquals("234", other.receive().body());
+    assertEquals(1, origin.count());
+  }
+
+  /** Else who wants many and leaves would have all of them fetched. */
+  @Test
+  void manyPartsAtATimeArePassedOn() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          int first = Integer.parseInt(request.field("Range").substring(6, 7));
+          int last = Integer.parseInt(request.field("Range").substring(8));
+          go.await();
+          wire.send(part(first, last, FRESH, TAG));
+        });
+    var all = new ArrayList<Browser>();
+    for (int i = 0; i < Fetches.MOST; i++) {
+      var each = browser();
+      each.ask("GET", "/a", "Range: bytes=%d-%d".formatted(1 + i / 8, 2 + i % 8));
+      origin.next();
+      all.add(each);
+    }
+    browser.ask("GET", "/a", "Range: bytes=3-4");
+    origin.next();
+    go.countDown();
+    for (var each : all) {
+      assertTrue(each.receive().field("Cache-Status").contains("stored"));
+    }
+    assertEquals(
+        "evergreen; fwd=uri-miss; fwd-status=206", browser.receive().field("Cache-Status"));
+  }
+
+  /** All are answered while it still comes. */
+  @Test
+  void manyThatWantTheRestAreOneRequest() throws Exception {
+    var go = new CountDownLatch(1);
+    var more = new CountDownLatch(1);
+    thenPart(0, 4, FRESH, TAG);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          var part = part(5, 9, FRESH, TAG);
+          wire.send(part.substring(0, part.length() - 2));
+          more.await();
+          wire.send(part.substring(part.length() - 2));
+        });
+    get("Range: bytes=0-4");
+    origin.next();
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    go.countDown();
+    for (var each : List.of(browser, other)) {
+      for (var line = each.line(); !line.isEmpty(); line = each.line()) {
+        assertFalse(line.startsWith("Content-Range"));
+      }
+      assertEquals("01234567", each.read(8));
+    }
+    more.countDown();
+    assertEquals("89", browser.read(2));
+    assertEquals("89", other.read(2));
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void whoWantsAPartOfTheWholeThatComesWaitsForIt() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(ScriptedOrigin.response(200, TEXT, FRESH, TAG));
+        });
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a", "Range: bytes=2-4");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    go.countDown();
+    assertEquals(TEXT, browser.receive().body());
+    assertEquals("234", other.receive().body());
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void aPartThatIsCutOffIsNotStored() throws Exception {
+    origin.then(
+        (_, wire) -> {
+          var part = part(0, 4, FRESH, TAG);
+          wire.send(part.substring(0, part.length() - 1));
+          wire.socket().close();
+        });
+    thenPart(0, 4, FRESH, TAG);
+    try (var unlucky = new Browser(proxy.addresses().getFirst())) {
+      unlucky.ask("GET", "/a", "Range: bytes=0-4");
+      assertThrows(IOException.class, unlucky::receive);
+    }
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("01234", get("Range: bytes=0-4").body());
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void variantsAreKeptApartInParts() throws Exception {
+    thenPart(0, 4, FRESH, TAG, "Vary: X");
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "Vary: X", "Y: other");
+    get("Range: bytes=0-4", "X: a");
+    assertEquals("other", get("Range: bytes=0-4", "X: b").field("Y"));
+    assertEquals("", get("Range: bytes=0-4", "X: a").field("Y"));
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void partsThatVaryByOthersNowAreForgotten() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    origin.then(304, "", FRESH, TAG, "Vary: X");
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "Vary: X");
+    get("Range: bytes=0-4", "X: a");
+    after(61);
+    assertEquals("01234", get("Range: bytes=0-4", "X: a").body(), "it is for who has asked");
+    assertEquals("\"2\"", get("Range: bytes=0-4", "X: b").field("ETag"));
+    assertFalse(origin.requests().getLast().has("If-None-Match"));
+    assertTrue(status("Range: bytes=0-4", "X: b").contains("hit"));
+    assertEquals(3, origin.count());
+  }
+
+  private String status(String... fields) throws IOException {
+    return get(fields).field("Cache-Status");
+  }
+
+  @Test
+  void aHeadThatTellsOfAnotherMakesThemStale() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    origin.then(
+        (_, wire) -> wire.send("HTTP/1.1 200 X\r\nContent-Length: 10\r\nETag: \"2\"\r\n\r\n"));
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "X: new");
+    get("Range: bytes=0-4");
+    browser.head("/a");
+    assertEquals("new", get("Range: bytes=0-4").field("X"));
+  }
+
+  @Test
+  void onlyWhatIsCachedIsUsed() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    get("Range: bytes=0-4");
+    assertEquals(206, get("Range: bytes=0-4", "Cache-Control: only-if-cached").status());
+    assertEquals(504, get("Range: bytes=0-5", "Cache-Control: only-if-cached").status());
+    assertEquals(504, get("Cache-Control: only-if-cached").status());
+  }
+
+  @Test
+  void partsAreThereAfterARestart() throws Exception {
+    var disk = StorageOptions.memory(16 << 20).onDisk(folder, 64 << 20);
+    restart(disk);
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    get("Range: bytes=0-4");
+    get("Range: bytes=5-9");
+    restart(disk);
+    assertEquals(TEXT, get().body());
+    assertEquals(2, origin.count());
+  }
+
+  /** Else each place of a film to which somebody goes would begin a request for all of it. */
+  @Test
+  void whoseAnswersAreForItAloneAsksForEachPartOnce() throws Exception {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                request.has("Range")
+                    ? ScriptedOrigin.response(
+                        206, "end", "Content-Range: bytes 3145725-3145727/3145728")
+                    : ScriptedOrigin.response(200, "x".repeat(3 << 20), "Accept-Ranges: bytes")));
+    assertEquals("end", get("Range: bytes=-3", "Authorization: me").body());
+    assertEquals("end", get("Range: bytes=3145725-", "Authorization: me").body());
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void anOriginWithoutPartsIsAskedForTheWholeByAll() throws Exception {
+    origin.then(200, TEXT, FRESH, "Vary: X");
+    assertEquals("1", get("Range: bytes=1-1", "X: a").body());
+    assertTrue(origin.next().has("Range"));
+    assertEquals("2", get("Range: bytes=2-2", "X: b").body());
+    assertFalse(origin.next().has("Range"));
+  }
+}
