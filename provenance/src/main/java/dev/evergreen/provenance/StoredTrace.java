@@ -65,8 +65,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     operations = new OperationReader(session, rows);
     index = new CellIndex(session, rows, operations);
     longOnes = new LongOperations(session, rows);
-    breaks = new StoredBreaks(session, rows);
     processes = new Processes(session);
+    breaks = new StoredBreaks(session, rows, processes);
     neighbours =
         new Neighbours(
             (cell, before) -> operations.held(index.writersOf(operations.places, cell, before)));

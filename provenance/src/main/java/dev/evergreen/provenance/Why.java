@@ -264,6 +264,7 @@ public final class Why {
           case BEGINNING -> Certainty.BEFORE_RECORDING;
           case GAP -> Certainty.GAP;
           case OUTSIDE -> Certainty.OUTSIDE;
+          case EMPTY -> throw new IllegalStateException("nothing is missing at " + place);
         };
       }
       if (walk.hidden()) {
