@@ -459,6 +459,7 @@ public final class Why {
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
       minimal &= !hidden && !closures.exhausted() && !closures.mayHoldMore(first);
+      minimal &= !closures.isGuessed();
       truncated |= wish.all() && closures.exhausted();
     }
 

@@ -497,7 +497,35 @@ class DefinitionTest {
       assertTrue(
           !DOUBTFUL.contains(answer.certainty()),
           () -> name + ": " + answer.certainty() + " " + answer.note());
+      checkMinimal(verdict, answer, name);
     }
+  }
+
+  private static void checkMinimal(Oracle.Verdict verdict, Answer answer, String name) {
+    var elements = verdict.elements(answer.witnesses().getFirst());
+    assertTrue(
+        !answer.minimal() || verdict.definition().witnesses().contains(elements),
+        () -> name + " is called minimal; so are " + verdict.definition().witnesses());
+  }
+
+  /** Of what the model cannot run it cannot tell what is needed. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          XSETID a 9-9 ENTRIESADDED 7 MAXDELETEDID 1-1; FLUSHDB                          | EXISTS a
+          XSETID b 9-9 ENTRIESADDED 7 MAXDELETEDID 1-1; ZRANGESTORE b a + - BYLEX REV    | XLEN b
+          XADD a 1-1 f v; XTRIM a MAXLEN ~ 0; DEL a                                      | GET a
+          """)
+  void nothingIsCalledMinimalThatNeedNotBe(String steps, String question) {
+    var history = Stream.of(steps.split("; ", -1)).map(List::of).toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(history, question);
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    var rows = verdict.elements(answer.witnesses().getFirst());
+    assertTrue(verdict.definition().isClosed(rows), rows::toString);
+    checkMinimal(verdict, answer, steps);
   }
 
   /** A value that is not there any more has changed how the others are kept. */
@@ -651,6 +679,20 @@ class DefinitionTest {
       assertEquals(
           Answer.Certainty.OUTSIDE, why.ask(question, Why.Wish.ONE).certainty(), "" + impossible);
     }
+  }
+
+  /** Nobody asked now what it has removed already. */
+  @Test
+  void howManyAreCountedNowIsKnownAsFarAsItIsKnownWhatIsGone() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SET a 1 PX 5", "+OK\r\n"));
+    trace.add(operation(2, 0, 1, "MSET b 1 c 1", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    assertEquals("3", "" + why.ask(now(2, "DBSIZE"), Why.Wish.ONE).reply());
+    assertEquals("between 2 and 3", "" + why.ask(now(20, "DBSIZE"), Why.Wish.ONE).reply());
+    assertEquals("2", "" + why.ask(now(20, "EXISTS a b c"), Why.Wish.ONE).reply());
+    trace.add(operation(3, 10, 11, "DEL a", ":0\r\n"));
+    assertEquals("2", "" + why.ask(now(20, "DBSIZE"), Why.Wish.ONE).reply());
   }
 
   /** Until Redis comes by it. */
@@ -910,7 +952,7 @@ class DefinitionTest {
   }
 
   private static void pass(MemoryTrace trace, int time, String command, String reply) {
-    trace.add(operation(trace.operations().size() + 1, time, time, command, reply));
+    trace.add(operation(trace.operations().size() + 1L, time, time, command, reply));
   }
 
   /** Which of two sets of one size comes first does not matter to a sum. */
@@ -924,7 +966,7 @@ class DefinitionTest {
       for (int i = 0; i < members; i++) {
         words.append(" %d.%d m%d".formatted(trace.operations().size(), i + 1, i));
       }
-      long row = trace.operations().size() + 1;
+      long row = trace.operations().size() + 1L;
       trace.add(operation(row, 0, 1, words.toString(), ":" + members + "\r\n"));
     }
     trace.add(operation(3, 2, 3, command + " c 2 a b", ":" + members + "\r\n"));
@@ -1069,7 +1111,7 @@ class DefinitionTest {
     for (var set : List.of("SET k v PXAT " + one, "SET l w PXAT " + other)) {
       long ahead = least + Long.parseLong(set.substring(13)) - 33_000;
       trace.add(
-          operation(trace.operations().size() + 1, 0, 1, set, "+OK\r\n")
+          operation(trace.operations().size() + 1L, 0, 1, set, "+OK\r\n")
               .with(new Skew(ahead, ahead + 100)));
     }
     var why = new Why(SPECIFICATION, trace);
