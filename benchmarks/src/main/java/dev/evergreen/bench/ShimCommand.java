@@ -4,14 +4,12 @@ import dev.evergreen.bench.RedisArms.Arm;
 import dev.evergreen.bench.load.Cores;
 import dev.evergreen.bench.load.Programs;
 import dev.evergreen.provenance.Bytes;
-import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -373,8 +371,7 @@ final class ShimCommand implements Callable<Integer> {
               "HGET myhash element:000000000001",
               "GET nothing")) {
         var words = Stream.of(question.split(" ", -1)).map(Bytes::of).toList();
-        var asked =
-            new Operation(Long.MAX_VALUE, epoch, 0, 0, "0", Instant.now(), null, words, null);
+        var asked = trace.question(Long.MAX_VALUE, epoch, "0", words, null);
         var answer = new Why(kind.specification(), trace).ask(asked, Why.Wish.ONE);
         int entries =
             answer.witnesses().isEmpty() ? 0 : answer.witnesses().getFirst().elements().size();

@@ -16,7 +16,6 @@ import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -227,7 +226,6 @@ final class TraceCommand implements Callable<Integer> {
 
   private static Operation question(StoredTrace trace, String text, String space) {
     var words = Stream.of(text.split(" ", -1)).map(Bytes::of).toList();
-    long epoch = trace.epoch(Long.MAX_VALUE);
-    return new Operation(Long.MAX_VALUE, epoch, 0, 0, space, Instant.now(), null, words, null);
+    return trace.question(Long.MAX_VALUE, trace.epoch(Long.MAX_VALUE), space, words, null);
   }
 }

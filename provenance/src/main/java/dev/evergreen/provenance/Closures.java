@@ -39,6 +39,9 @@ final class Closures {
   /** Whether a set of states was too large. */
   private boolean tooMany;
 
+  /** Whether some state did not tell the answer. */
+  private boolean unknown;
+
   /** Whether it counts as known what would be there without those that cover what was folded. */
   private boolean asIfWhole;
 
@@ -108,8 +111,18 @@ final class Closures {
             });
   }
 
+  /**
+   * Whether some part may have been taken for one that is not closed, as the model cannot run what
+   * is not in it.
+   */
+  boolean isGuessed() {
+    return unknown && execution.metUnmodelled();
+  }
+
   private boolean leadsToAnswer(State state) {
-    return execution.reply(state).filter(expected::equals).isPresent();
+    var reply = execution.reply(state);
+    unknown |= reply.isEmpty();
+    return reply.filter(expected::equals).isPresent();
   }
 
   private boolean possible(List<State> states) {

@@ -25,6 +25,7 @@ final class Execution {
   private final IdentityHashMap<Operation, Boolean> given = new IdentityHashMap<>();
 
   private boolean hidden;
+  private boolean unmodelled;
 
   /**
    * Executions for one question.
@@ -52,6 +53,11 @@ final class Execution {
     return hidden;
   }
 
+  /** Whether there was something so far that the model cannot run in any state like that. */
+  boolean metUnmodelled() {
+    return unmodelled;
+  }
+
   /** Carries out an element. */
   void run(Element element, State state) {
     switch (element) {
@@ -69,12 +75,14 @@ final class Execution {
         return Optional.of(model.run(operation, state));
       } catch (RuntimeException unknown) {
         hidden |= unknown instanceof HiddenException;
+        unmodelled |= !(unknown instanceof State.UnknownException);
         // Either the state is not known, or the model cannot tell what so odd a request does.
         if (unknown instanceof State.UnknownException && replaces(operation, state)) {
           return Optional.empty();
         }
       }
     }
+    unmodelled |= specification.knowledge(operation) != Knowledge.SPECIFIED;
     for (var touch : specification.touches(operation)) {
       if (touch.writes()) {
         state.forget(touch.cell());

@@ -8,10 +8,11 @@ import java.time.Instant;
  *
  * @param earliest the first time from which on it may have come
  * @param latest from when on it has come; {@link Instant#MAX} if nobody knows that
- * @param by the row of the operation from whose carrying out it is counted; 0 if the time is known.
- *     Those that are counted from different operations may lie apart.
+ * @param by the row of the operation from whose carrying out it is counted; 0 if it is counted from
+ *     none. Those that are counted from different operations may lie apart.
  * @param part the row of the part of it that sets it, if it has parts: these are carried out one
- *     after the other, so that time may pass between them, but does not go back
+ *     after the other, so that time may pass between them, but does not go back. If it is counted
+ *     from none, which time it is by the store's own clock: what has another one may lie apart
  */
 public record Moment(Instant earliest, Instant latest, long by, long part) {
   /** A moment that is known. */

@@ -9,6 +9,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -25,14 +26,15 @@ final class StoredBreaks {
 
   private final ReadSession session;
   private final OpRows rows;
+  private final Processes processes;
 
   /** The newest break of all cells below some row; asked once for what one operation demands. */
   private Optional<Trace.Break> breakOfAll = Optional.empty();
 
-  private long breakBefore = -1;
+  /** The newest epoch that began below it. */
+  private Optional<Epoch> epoch = Optional.empty();
 
-  /** Asked once for a question. */
-  private Optional<FirstEpoch> firstEpoch = Optional.empty();
+  private long breakBefore = -1;
 
   /** Where requests begin and end to be under way that are not on record; asked for a question. */
   private @Nullable NavigableMap<Long, Boolean> drops;
@@ -45,16 +47,16 @@ final class StoredBreaks {
   /** Whether all of them that there are to be known are, for a question. */
   private boolean outsideLearnt;
 
-  StoredBreaks(ReadSession session, OpRows rows) {
+  StoredBreaks(ReadSession session, OpRows rows, Processes processes) {
     this.session = session;
     this.rows = rows;
+    this.processes = processes;
   }
 
   /** The trace may be another one than it was at the last question. */
   void forget() {
     outsideLearnt = false;
     breakBefore = -1;
-    firstEpoch = Optional.empty();
     drops = null;
   }
 
@@ -64,15 +66,12 @@ final class StoredBreaks {
         () -> {
           if (!session.isStill() || breakBefore != before) {
             breakOfAll = lastBreakOfAll(before);
+            epoch = lastEpoch(before);
             breakBefore = before;
           }
           var outside =
               outside(cell, before).map(row -> new Trace.Break(row, Trace.Break.Kind.OUTSIDE));
-          var beginning = firstEpoch().filter(first -> first.id < before && !first.wasEmpty(cell));
-          return Stream.of(
-                  outside,
-                  breakOfAll,
-                  beginning.map(first -> new Trace.Break(first.id, Trace.Break.Kind.BEGINNING)))
+          return Stream.of(outside, breakOfAll, epoch.flatMap(begun -> begun.asBreak(cell)))
               .flatMap(Optional::stream)
               .max(Comparator.comparingLong(Trace.Break::row));
         });
@@ -88,34 +87,40 @@ final class StoredBreaks {
         .last("select max(seq) from gap where seq < ?", before)
         .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.GAP)));
     session
-        .last("select max(id) from epoch where id < ? and id > (select min(id) from epoch)", before)
-        .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.BEGINNING)));
-    session
         .last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
         .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.BEGINNING)));
     return breaks.stream().max(Comparator.comparingLong(Trace.Break::row));
   }
 
-  /**
-   * The beginning of the record. Where the store had nothing then, there is nothing from before it.
-   */
-  private Optional<FirstEpoch> firstEpoch() throws SQLException {
-    if (!session.isStill() || firstEpoch.isEmpty()) {
-      var select =
-          session.statement("select id, facts from epoch where id = (select min(id) from epoch)");
-      try (var found = select.executeQuery()) {
-        if (found.next()) {
-          long id = found.getLong(1);
-          firstEpoch = Optional.of(new FirstEpoch(id, found.getString(2), rows.kind(id)));
-        }
+  private Optional<Epoch> lastEpoch(long before) throws SQLException {
+    var select =
+        session.statement("select id, facts from epoch where id < ? order by id desc limit 2");
+    select.setLong(1, before);
+    try (var found = select.executeQuery()) {
+      if (!found.next()) {
+        return Optional.empty();
       }
+      long id = found.getLong(1);
+      var facts = found.getString(2);
+      var former = found.next() ? OptionalLong.of(found.getLong(1)) : OptionalLong.empty();
+      boolean another = former.isEmpty() || processes.of(former.getAsLong()) < processes.of(id);
+      return Optional.of(new Epoch(id, facts, rows.kind(id), former.isEmpty(), another));
     }
-    return firstEpoch;
   }
 
-  private record FirstEpoch(long id, String facts, StoreKind kind) {
-    boolean wasEmpty(Cell cell) {
-      return kind.wasEmpty(facts, cell);
+  /**
+   * A stretch of the store's life.
+   *
+   * @param first whether the record begins with it
+   * @param another whether the store certainly is another process than before. If it may be the
+   *     same, what was done before is a cause of its having nothing.
+   */
+  private record Epoch(long id, String facts, StoreKind kind, boolean first, boolean another) {
+    /** What its beginning is for a cell; nothing, if there is nothing before. */
+    Optional<Trace.Break> asBreak(Cell cell) {
+      boolean empty = another && kind.wasEmpty(facts, cell);
+      var what = empty ? Trace.Break.Kind.EMPTY : Trace.Break.Kind.BEGINNING;
+      return empty && first ? Optional.empty() : Optional.of(new Trace.Break(id, what));
     }
   }
 

@@ -65,8 +65,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     operations = new OperationReader(session, rows);
     index = new CellIndex(session, rows, operations);
     longOnes = new LongOperations(session, rows);
-    breaks = new StoredBreaks(session, rows);
     processes = new Processes(session);
+    breaks = new StoredBreaks(session, rows, processes);
     neighbours =
         new Neighbours(
             (cell, before) -> operations.held(index.writersOf(operations.places, cell, before)));
@@ -235,10 +235,15 @@ public final class StoredTrace implements Trace, AutoCloseable {
   public Operation question(
       long before, long epoch, String space, List<Bytes> words, @Nullable Instant at) {
     var skew = session.read(() -> rows.skew(epoch));
-    var known = at == null && spool != null ? spool.now().orElse(null) : at;
+    var known = at == null ? now().orElse(null) : at;
     var earliest = known == null ? reached() : known;
     var latest = known == null ? later(earliest, Instant.now()) : null;
     return new Operation(before, epoch, 0, 0, space, earliest, latest, words, null).with(skew);
+  }
+
+  /** What the recorder's clock says; empty if nobody can tell. */
+  private Optional<Instant> now() {
+    return spool == null || loaded(0).rest() == Rest.OF_ANOTHER ? Optional.empty() : spool.now();
   }
 
   /** By a clock that nobody has compared with the recorder's it is perhaps so late. */

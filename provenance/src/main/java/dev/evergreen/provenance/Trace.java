@@ -85,7 +85,8 @@ public interface Trace {
 
   /**
    * The newest place with a row below {@code before} at which something may have happened to the
-   * cell that is not on record; empty if the record is whole from an empty store on.
+   * cell that is not on record, or behind which nothing shows of what was before; empty if the
+   * record is whole from an empty store on.
    */
   Optional<Break> lastBreak(Cell cell, long before);
 
@@ -134,15 +135,20 @@ public interface Trace {
   default void checkTime() {}
 
   /**
-   * A place at which the record is not whole.
+   * A place at which the record is not whole, or begins anew.
    *
    * @param row the last row before it; 0 for the beginning of the recording
-   * @param kind why it is not
+   * @param kind what it is
    */
   record Break(long row, Kind kind) {
-    /** Why a record is not whole. */
+    /** What is to be known of such a place. */
     public enum Kind {
-      /** The recording, or another life of the store, begins with a content that is not known. */
+      /**
+       * The store is another process from here on, and begins with nothing: nothing that was sent
+       * before is a cause of anything behind it.
+       */
+      EMPTY,
+      /** The recording, or another epoch of the store, begins with a content that is not known. */
       BEGINNING,
       /** Operations passed that are not on record, or their record is gone. */
       GAP,

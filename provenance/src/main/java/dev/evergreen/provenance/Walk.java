@@ -123,7 +123,7 @@ final class Walk implements Iterator<Operation> {
 
   /**
    * A place where the record is not whole, if the walk came to one while it still needed what is
-   * before.
+   * before. Where the store began anew, with nothing, nothing is needed of before.
    */
   Trace.@Nullable Break reached() {
     return reached;
@@ -137,7 +137,7 @@ final class Walk implements Iterator<Operation> {
     return reached != null
         ? reached
         : cursors.stream()
-            .filter(cursor -> !cursor.demand.closed())
+            .filter(cursor -> !cursor.demand.closed() && cursor.endMatters())
             .map(cursor -> cursor.end)
             .filter(Objects::nonNull)
             .max(Comparator.comparingLong(Trace.Break::row))
@@ -206,11 +206,13 @@ final class Walk implements Iterator<Operation> {
       return;
     }
     if (newest.atEnd && newest.end != null) {
-      var first = reached == null ? newest.end : reached;
-      reached = first;
-      // Of what did not pass the recorder nothing is certain in any case.
-      boolean matters = all || first.kind() != Trace.Break.Kind.OUTSIDE;
-      crossed = crossed || (matters && isCrossed(newest.demand, newest.end));
+      if (newest.endMatters()) {
+        var first = reached == null ? newest.end : reached;
+        reached = first;
+        // Of what did not pass the recorder nothing is certain in any case.
+        boolean matters = all || first.kind() != Trace.Break.Kind.OUTSIDE;
+        crossed = crossed || (matters && isCrossed(newest.demand, newest.end));
+      }
       return;
     }
     if (!newest.rest.hasNext() || newest.rest.row() < newest.row) {
@@ -343,8 +345,19 @@ final class Walk implements Iterator<Operation> {
       demand.unwritten = writers.row() == 0;
       // What is not on record may have come while the question was under way, and before it.
       long until = wanted.by().row() == question.row() ? last : demand.before;
-      new Cursor(demand, writers, trace.lastBreak(demand.cell, until).orElse(null)).place();
+      new Cursor(demand, writers, lastBreak(demand, until)).place();
     }
+  }
+
+  /** One at which the store became another process is not before what was sent to the former. */
+  private Trace.@Nullable Break lastBreak(Demands.Demand demand, long until) {
+    var place = trace.lastBreak(demand.cell, until);
+    while (place.isPresent()
+        && place.get().kind() == Trace.Break.Kind.EMPTY
+        && place.get().row() > demand.by.row()) {
+      place = trace.lastBreak(demand.cell, place.get().row());
+    }
+    return place.orElse(null);
   }
 
   /** Whether nothing below an operation's end has ever written a cell, for all that was read. */
@@ -450,6 +463,11 @@ final class Walk implements Iterator<Operation> {
       this.demand = demand;
       this.rest = rest;
       this.end = end;
+    }
+
+    /** Whether there may have been something at the break that is not found behind it. */
+    boolean endMatters() {
+      return end != null && end.kind() != Trace.Break.Kind.EMPTY;
     }
 
     /** Waits at the next operation or at the break, whichever is newer, for its turn. */

@@ -146,7 +146,7 @@ public final class Why {
       causes.add(cause);
     }
     causes.sort(BY_ROW);
-    var plain = new Plain(question, parts, walk, causes, walk.hasNext());
+    var plain = new Plain(question, parts, walk, causes, walk.hasNext(), wish.elements());
     var model = specification.model();
     if (plain.isOutside()) {
       // The model knows nothing of what did not pass the recorder.
@@ -182,18 +182,21 @@ public final class Why {
     final Walk walk;
     final List<Operation> causes;
     final boolean longer;
+    private final int most;
 
     Plain(
         Operation question,
         List<Operation> parts,
         Walk walk,
         List<Operation> causes,
-        boolean longer) {
+        boolean longer,
+        int most) {
       this.question = question;
       this.parts = parts;
       this.walk = walk;
       this.causes = causes;
       this.longer = longer;
+      this.most = most;
     }
 
     /** An answer with what the walk found, as certain as that is or as is said. */
@@ -219,15 +222,43 @@ public final class Why {
 
     private Answer answer(
         @Nullable Object reply, @Nullable Certainty certainty, boolean truncated, String note) {
-      var elements = inOrder(causes, clocks(causes, question));
+      var named = walk.unordered() ? withThoseBeside() : causes;
+      var elements = inOrder(named, clocks(named, question));
       return new Answer(
           question,
           reply,
           certainty == null ? certainty() : certainty,
           List.of(new Witness(elements)),
-          causes.isEmpty(),
+          named.isEmpty(),
           truncated,
           longer ? cut() : note);
+    }
+
+    /**
+     * The causes, and the newest of those that were under way together with the question and may
+     * have come before it: of one that has waited they tell for what.
+     */
+    private List<Operation> withThoseBeside() {
+      var all = new TreeSet<>(BY_ROW);
+      all.addAll(causes);
+      var rest = Walk.from(specification, trace, question, parts, true);
+      long bytes = 0;
+      for (int i = 0; i < most && bytes < MOST_BYTES && rest.hasNext(); i++) {
+        var other = rest.next();
+        if (other.row() < question.row()) {
+          break;
+        }
+        bytes += other.bytes();
+        if (mayHaveWritten(other)) {
+          all.add(other);
+        }
+      }
+      return all.stream().skip(Math.max(0, all.size() - (long) most)).toList();
+    }
+
+    private boolean mayHaveWritten(Operation other) {
+      return specification.allTouches(other).stream()
+          .anyMatch(touch -> touch.writes() && touch.effect() != Touch.Effect.NO);
     }
 
     /** How certain it is depends on what may be behind that. */
@@ -264,6 +295,7 @@ public final class Why {
           case BEGINNING -> Certainty.BEFORE_RECORDING;
           case GAP -> Certainty.GAP;
           case OUTSIDE -> Certainty.OUTSIDE;
+          case EMPTY -> throw new IllegalStateException("nothing is missing at " + place);
         };
       }
       if (walk.hidden()) {
@@ -427,6 +459,7 @@ public final class Why {
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
       minimal &= !hidden && !closures.exhausted() && !closures.mayHoldMore(first);
+      minimal &= !closures.isGuessed();
       truncated |= wish.all() && closures.exhausted();
     }
 

@@ -18,6 +18,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * What is called certain is so, also where epochs begin while something is under way: by the
@@ -47,7 +49,7 @@ final class EpochsTest {
 
     Recorded(Spool spool) {
       this.spool = spool;
-      epoch = spool.epoch("steps", "here", facts() + "\n" + StoreKind.EMPTY);
+      beginEpoch(true);
       client = spool.connect(epoch, new Client("here", "", "", ""));
     }
 
@@ -55,13 +57,14 @@ final class EpochsTest {
       return StoreKind.PROCESS + process;
     }
 
-    void beginEpoch() {
-      epoch = spool.epoch("steps", "here", facts());
+    /** Whoever looks may see that the store has nothing then. */
+    void beginEpoch(boolean seenEmpty) {
+      epoch = spool.epoch("steps", "here", facts() + (seenEmpty ? "\n" + StoreKind.EMPTY : ""));
     }
 
-    void beginProcess() {
+    void beginProcess(boolean seenEmpty) {
       process++;
-      beginEpoch();
+      beginEpoch(seenEmpty);
     }
   }
 
@@ -183,9 +186,13 @@ final class EpochsTest {
       }
     }
 
-    void beginEpoch() {
-      recorded.beginEpoch();
-      log.add("epoch " + recorded.epoch);
+    void beginEpoch(boolean looks) {
+      recorded.beginEpoch(looks && isEmpty());
+      log.add("epoch %d %s".formatted(recorded.epoch, looks && isEmpty()));
+    }
+
+    private boolean isEmpty() {
+      return state.below(Cell.ALL).isEmpty();
     }
 
     /**
@@ -207,8 +214,13 @@ final class EpochsTest {
           end(line);
         }
       }
-      recorded.beginProcess();
-      log.add("process " + recorded.epoch);
+      boolean seenEmpty = isEmpty() && random.nextInt(4) > 0;
+      if (seenEmpty) {
+        // Whatever the one before was told: this one begins as a new one does.
+        effects.add(WIPED);
+      }
+      recorded.beginProcess(seenEmpty);
+      log.add("process %d %s".formatted(recorded.epoch, seenEmpty));
       for (int line : late) {
         if (random.nextBoolean()) {
           hear(line);
@@ -228,9 +240,9 @@ final class EpochsTest {
       while (steps.size() < most || rest-- > 0) {
         int line = random.nextInt(lines.size());
         switch (random.nextInt(60)) {
-          case 0 -> beginEpoch();
+          case 0 -> beginEpoch(random.nextBoolean());
           case 1 -> {
-            if (random.nextInt(6) == 0) {
+            if (random.nextInt(3) == 0) {
               beginProcess(random);
             }
           }
@@ -409,15 +421,19 @@ final class EpochsTest {
     }
   }
 
-  /** Behind the epoch there is only a deletion, which really came first and found nothing. */
-  @Test
-  void whatWasSentBeforeAnEpochMayComeAfterIt() throws Exception {
+  /**
+   * Behind the epoch there is only a deletion, which really came first and found nothing. That the
+   * store had nothing when the epoch began does not tell what has come since.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatWasSentBeforeAnEpochMayComeAfterIt(boolean seenEmpty) throws Exception {
     var place = directory.resolve("one");
     History history;
     try (var recording = record(place)) {
       history = new History(new Recorded(recording.spool()), "", 2);
       history.send(0, "set b 2");
-      history.beginEpoch();
+      history.beginEpoch(seenEmpty);
       history.send(1, "del b");
       history.carryOut(1);
       history.hear(1);

@@ -72,6 +72,14 @@ final class SpoolClockTest {
     assertNotNull(question().replied());
   }
 
+  /** The clock of another spool tells nothing of this trace. */
+  @Test
+  void soItIsWhereTheSpoolIsThatOfAnotherTrace() throws Exception {
+    assertNull(question().replied());
+    Files.writeString(spool().resolve("id"), "another");
+    assertNotNull(question().replied());
+  }
+
   @Test
   void whatAnEpochSaysOfTheStoresClockIsRead() {
     var skew = new Skew(-20, 35);

@@ -454,6 +454,50 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /**
+   * Of another process that has nothing, nothing of before is a cause. If it may be the same, what
+   * was done before is why it has nothing.
+   */
+  @Test
+  void beginsAnewWithAnotherProcessThatHasNothing() throws Exception {
+    try (var recording = record()) {
+      var spool = recording.spool();
+      var one = begin(spool, StoreKind.PROCESS + "one", StoreKind.EMPTY);
+      one.exchange("set a 1", "ok");
+      one.send("set b 1");
+      spool.gap("the shim could not read");
+      var another = begin(spool, StoreKind.PROCESS + "two", StoreKind.EMPTY);
+      long b = another.exchange("set b 2", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var why = new Why(StoreKind.named("tiny").orElseThrow().specification(), trace);
+        var empty = why.ask(question(trace, Long.MAX_VALUE, "get", "a"), Why.Wish.ONE);
+        assertEquals(Answer.Certainty.CERTAIN, empty.certainty(), empty::toString);
+        assertEquals(List.of(), empty.witnesses().getFirst().rows());
+        var set = why.ask(question(trace, Long.MAX_VALUE, "get", "b"), Why.Wish.ONE);
+        assertEquals(Answer.Certainty.CERTAIN, set.certainty(), set::toString);
+        assertEquals(List.of(b), set.witnesses().getFirst().rows());
+        assertEquals(Trace.Break.Kind.GAP, kindOfBreak(trace, another.epoch()));
+        for (var facts :
+            List.of(
+                StoreKind.PROCESS + "three",
+                StoreKind.PROCESS + "three\n" + StoreKind.EMPTY,
+                StoreKind.EMPTY)) {
+          begin(spool, facts);
+          assertTrue(recording.awaitLoaded(LONG));
+          var asked = question(trace, Long.MAX_VALUE, "get", "a");
+          assertEquals(
+              Answer.Certainty.BEFORE_RECORDING, why.ask(asked, Why.Wish.ONE).certainty(), facts);
+        }
+      }
+    }
+  }
+
+  private static Line begin(Spool spool, String... facts) {
+    long epoch = spool.epoch("tiny", "here", String.join("\n", facts));
+    return new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
+  }
+
   /** Also with more signs than are known by heart, and those that come while it is asked. */
   @Test
   void findsTheLastSignOfWhatDidNotPassForEachCell() throws Exception {

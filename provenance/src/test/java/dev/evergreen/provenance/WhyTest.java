@@ -245,7 +245,7 @@ class WhyTest {
   }
 
   @ParameterizedTest
-  @EnumSource(Break.Kind.class)
+  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "EMPTY")
   void noAnswerAcrossABreakIsCertain(Break.Kind kind) {
     trace
         .add(operation(1, 1, 1, 2, "PUT a 1", "kept"))
@@ -257,12 +257,29 @@ class WhyTest {
           case BEGINNING -> Certainty.BEFORE_RECORDING;
           case GAP -> Certainty.GAP;
           case OUTSIDE -> Certainty.OUTSIDE;
+          case EMPTY -> throw new AssertionError(kind);
         };
     assertEquals(expected, ask("GET a", "2").certainty());
     assertEquals(expected, ask("LIST *", "a b").certainty());
     var afterwards = ask("GET b", "2");
     assertEquals(Certainty.CERTAIN, afterwards.certainty());
     assertEquals(Set.of(List.of(3L)), rows(afterwards));
+  }
+
+  /** Nothing of before is a cause, nor is anything missing. */
+  @Test
+  void answersEndWhereTheStoreBeganWithNothing() {
+    trace
+        .add(operation(1, 1, 1, 2, "PUT a 1", "kept"))
+        .add(operation(2, 1, 2, 3, "PUT b 1", "kept"))
+        .add(new Break(2, Break.Kind.EMPTY))
+        .add(operation(3, 1, 3, 4, "ADD a", "1"));
+    var answer = ask("GET a", "1");
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(3L)), rows(answer));
+    assertEquals(Certainty.CERTAIN, ask("LIST *", "a").certainty());
+    assertEquals(Set.of(List.of()), rows(ask("GET c", "none")));
+    assertEquals(Certainty.OUTSIDE, ask("GET a", "2").certainty());
   }
 
   /** What is older than the limit lets through may be older than the recording, but need not be. */

@@ -22,7 +22,7 @@ final class Ahead {
   private final ByteBuffer said = ByteBuffer.allocate(MOST);
 
   /** Replies, in the order of the requests, to those that were carried out before their turn. */
-  private final ArrayDeque<OwnUpstream.Kept> early = new ArrayDeque<>();
+  private final ArrayDeque<Expected.Kept> early = new ArrayDeque<>();
 
   private boolean over;
 
@@ -65,7 +65,7 @@ final class Ahead {
   }
 
   /** A request has been carried out before its turn. */
-  void add(OwnUpstream.Kept reply) {
+  void add(Expected.Kept reply) {
     early.add(reply);
   }
 
@@ -75,7 +75,7 @@ final class Ahead {
   }
 
   /** The reply to it. */
-  OwnUpstream.Kept takeEarly() {
+  Expected.Kept takeEarly() {
     return early.remove();
   }
 
@@ -131,7 +131,7 @@ final class Ahead {
    * than a buffer, nor anything behind that.
    */
   private static Optional<List<byte[]>> words(ByteBuffer all, int from, int to) {
-    return to - from > Buffers.SIZE || Session.holdsZero(all, from, to)
+    return to - from > Buffers.SIZE || ClientRequests.holdsZero(all, from, to)
         ? Optional.empty()
         : Inline.split(all, from, to);
   }

@@ -125,14 +125,14 @@ final class Expiry {
     if (absolute && named != null) {
       return shown(call, named);
     }
-    var skew = call.operation().skew();
-    long first = deadline.earliest();
-    long last = deadline.latest();
+    var operation = call.operation();
+    var skew = operation.skew();
     long least =
         shown(
-            call, absolute ? skew.earliestThere(first) : first - Deadline.until(call.operation()));
+            call,
+            absolute ? skew.earliestThere(deadline.earliest()) : deadline.leastLeft(operation));
     long most =
-        shown(call, absolute ? skew.latestThere(last) : last - Deadline.from(call.operation()));
+        shown(call, absolute ? skew.latestThere(deadline.latest()) : deadline.mostLeft(operation));
     if (call.reply() instanceof Long told && least <= told && told <= most) {
       return told;
     }

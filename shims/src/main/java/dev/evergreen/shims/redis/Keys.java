@@ -175,9 +175,11 @@ final class Keys {
   /** Redis counts what has expired until it comes by it, so that a number may be larger. */
   private static Object count(Call call) {
     long live = live(call, call.database()).size();
-    if (call.reply() instanceof Long counted
-        && live < counted
-        && counted <= call.state().below(call.database()).size()) {
+    long all = call.state().below(call.database()).size();
+    if (call.reply() == null && live < all) {
+      return new Expiry.Between(live, all, false);
+    }
+    if (call.reply() instanceof Long counted && live < counted && counted <= all) {
       throw new UnsupportedOperationException("which of the expired keys are counted is not known");
     }
     return live;

@@ -3,6 +3,7 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Skew;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -179,18 +180,24 @@ final class OutsideWatch extends Watch {
     if (command.startsWith("flush") || command.equals("swapdb")) {
       allPassedAt = System.nanoTime();
     } else if (writes.contains(command)) {
-      boolean soon = DEADLINES.contains(command) && givesShortDeadline(words);
+      boolean soon = DEADLINES.contains(command) && givesShortDeadline(words, shim.watch.clock());
       for (var word : words.subList(1, words.size())) {
         note(Bytes.of(word), soon);
       }
     }
   }
 
-  /** Whether a request gives its key a deadline that may pass while the request explains it. */
-  private static boolean givesShortDeadline(List<byte[]> words) {
+  /**
+   * Whether a request gives its key a deadline that may pass while the request explains it.
+   *
+   * @param clock how far that of Redis is ahead; if nobody knows, they count as the same
+   */
+  static boolean givesShortDeadline(List<byte[]> words, Skew clock) {
     var now = Instant.now();
     var texts = words.stream().map(Bytes::of).toList();
-    var request = new Operation(0, 0, 0, 0, "", now, now, texts, null);
+    var request =
+        new Operation(0, 0, 0, 0, "", now, now, texts, null)
+            .with(clock.equals(Skew.UNKNOWN) ? Skew.NONE : clock);
     try {
       var deadline = Expiry.deadline(new Call(request, null));
       return deadline != null && deadline.earliest() < now.plusNanos(EXPLAINS_NANOS).toEpochMilli();

@@ -10,23 +10,20 @@ import dev.evergreen.provenance.Unanswered;
 import dev.evergreen.shims.Line;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.redis.Redaction.Told;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The upstream of one client, for what has to do with its connection. All that comes from Redis
- * goes to the client. What Redis says tells the state of the connection, never what the client has
- * asked for: so it holds whatever Redis refuses, queues or leaves unanswered.
+ * The upstream of one client, for what has to do with its connection: sends its requests, and
+ * passes all that comes from Redis on to it. What becomes of the connection thereby is told by its
+ * {@link Standing}, what goes on record by {@link RepliesOnRecord}.
  *
  * <p>Where Redis does not tell what is a reply to what, replies are {@linkplain #lose lost}: they
  * are passed on, but the outcome of requests is unknown from there on.
@@ -34,100 +31,10 @@ import org.jspecify.annotations.Nullable;
  * <p>The client's fiber sends, one of its own receives. What both know is guarded by a lock.
  */
 final class OwnUpstream {
-
-  /** A message that was cut in two is kept up to here, in bytes, until it is known what it is. */
-  private static final int LONGEST_HELD = 64 << 10;
-
   /** So much of the heap may wait for replies, in bytes, before no more is asked. */
   private static final long MOST_EXPECTED = 2 << 20;
 
-  /** So much of a transaction is kept, in bytes; of a longer one nobody knows what it does. */
-  private static final long MOST_QUEUED = 16 << 20;
-
-  /** About so many bytes are kept of a request whose words are of no interest. */
-  private static final int PLAIN = 100;
-
-  /** Redis has as many databases unless it was told otherwise. */
-  private static final int SURE_DATABASES = 16;
-
-  /** The words of a greeting with one user and nothing behind. */
-  private static final int SHORT_GREETING = 5;
-
   private static final String UNRECORDED = "Redis took for requests what is none to the shim";
-
-  private static final String NO_DATABASE = "it cannot be told in which database a client is";
-
-  /** What the client has asked for, and is to be replied to. */
-  private static final class Expected {
-    final Verb verb;
-    final long first;
-    final int count;
-    final Words words;
-    final Told told;
-
-    /** About how many bytes it keeps of the heap. */
-    long bytes = PLAIN;
-
-    /** The words of a script's call, if it is watched, and they are at hand. */
-    @Nullable List<Bytes> call;
-
-    /** If the reply is not to go to the client now. */
-    @Nullable Kept kept;
-
-    /** Whether it may be carried out in another database than that of which the record says so. */
-    boolean astray;
-
-    int next;
-
-    /** Of those that are replied to more than once. */
-    long confirmed;
-
-    long toConfirm;
-
-    /** Requests whose numbers follow the first's, or, if that is negative, are the same. */
-    Expected(Verb verb, long first, int count, Words words, Told told) {
-      this.told = told;
-      this.verb = verb;
-      this.first = first;
-      this.count = count;
-      this.words = words;
-      toConfirm = words.count() - 1L;
-    }
-
-    long number() {
-      return first < 0 ? first : first + next;
-    }
-
-    /** Takes into account what it keeps of its requests, which have so many bytes together. */
-    void weigh(long length) {
-      if (!words.equals(Words.NONE) || !told.equals(Told.ALL) || call != null) {
-        // As words, and as what the record was told.
-        bytes += 2 * length;
-      }
-    }
-  }
-
-  /** A reply that the client does not get, or not yet. Guarded by the upstream's lock. */
-  static final class Kept {
-    private byte @Nullable [] bytes;
-
-    private void add(ByteBuffer from, int begin, int end) {
-      int before = bytes == null ? 0 : bytes.length;
-      var joined = new byte[before + end - begin];
-      if (bytes != null) {
-        System.arraycopy(bytes, 0, joined, 0, before);
-      }
-      from.get(begin, joined, before, end - begin);
-      bytes = joined;
-    }
-  }
-
-  /** What a message is. */
-  private enum Meaning {
-    REPLY,
-    CONFIRMATION,
-    PUSH
-  }
 
   private final Line line;
   private final Session session;
@@ -136,6 +43,7 @@ final class OwnUpstream {
   private final ReentrantLock lock = new ReentrantLock();
 
   // Guarded by the lock.
+  private final Standing standing;
   private final Condition replied = lock.newCondition();
   private final ArrayDeque<Expected> expected = new ArrayDeque<>(2);
   private long outstanding;
@@ -143,56 +51,17 @@ final class OwnUpstream {
   /** About how many bytes what is expected has. */
   private long expectedBytes;
 
-  private boolean queueing;
-
-  /**
-   * Whether nobody knows if Redis queues: its reply to MULTI was not to come, which it may have
-   * refused. Then it carries out at once what comes behind that.
-   */
-  private boolean unsure;
-
-  /** What was queued that is about the connection, or about what may be recorded. */
-  private final ArrayList<Expected> queued = new ArrayList<>(0);
-
-  private long queuedBytes;
-
-  private boolean watching;
-  private boolean monitoring;
-  private boolean tracking;
-  private boolean silent;
-  private boolean silentOnce;
-
   /** Whether a script may be under way that is not replied to: none was to what came after it. */
   private boolean unheardScript;
-
-  /** The version in which Redis replies to what is expected next. */
-  private int protocol;
-
-  /**
-   * Whether nothing can be asked of a lane any more, and replies need not tell what they reply to.
-   */
-  private boolean pinned;
 
   /** Whether scripts may be debugged: then a reply may never be known for what it is. */
   private boolean debugs;
 
-  /** Whether nothing can be asked of a lane any more, though each reply tells to what it is one. */
-  private boolean stays;
-
   private boolean judging;
   private boolean ended;
-  private long channels;
-  private long patterns;
-  private long shardChannels;
 
   /** Of the lane on record; written by the sender. */
   private volatile long number;
-
-  /** Of the requests that are sent; written by the reader while none is under way. */
-  private volatile int database;
-
-  /** What Redis calls it; written by the reader, and by the sender while nothing is under way. */
-  private volatile String name;
 
   private volatile boolean quiet = true;
 
@@ -207,13 +76,11 @@ final class OwnUpstream {
 
   // Of the reader.
   private final ReplyScanner scanner = new ReplyScanner();
-  private @Nullable SpooledBody body;
-  private @Nullable ByteArrayOutputStream held;
+  private final RepliesOnRecord record;
 
   /** Whether Redis has said that it will send no more. */
   private boolean endedByStore;
 
-  private long lastRecorded = Spool.DROPPED;
   private long taken;
 
   /** Of the sender. */
@@ -235,10 +102,9 @@ final class OwnUpstream {
     this.scripts = scripts;
     this.session = session;
     this.connection = connection;
-    this.database = database;
-    this.name = name;
     this.tape = tape;
-    protocol = session.identity.protocol();
+    standing = new Standing(session, tape, scanner, database, name);
+    record = new RepliesOnRecord(session, tape, scanner, standing, lock, expected, scripts);
     line = new Line(tape, "own of " + session.number);
     number = line.number();
   }
@@ -249,7 +115,7 @@ final class OwnUpstream {
   }
 
   int database() {
-    return database;
+    return standing.database();
   }
 
   /**
@@ -259,10 +125,10 @@ final class OwnUpstream {
   void judge() {
     lock.lock();
     try {
-      pinned = true;
+      standing.pin();
       quiet = false;
       judging = true;
-      if (silent || silentOnce) {
+      if (standing.isSilent()) {
         tape.gap(UNRECORDED);
       }
     } finally {
@@ -284,23 +150,28 @@ final class OwnUpstream {
    *
    * @return where its reply is when {@linkplain #awaitReplied all is replied to}, for its turn
    */
-  Kept submitEarly(Verb verb, Batch batch, Told told) throws IOException {
-    var kept = new Kept();
+  Expected.Kept submitEarly(Verb verb, Batch batch, Told told) throws IOException {
+    var kept = new Expected.Kept();
     submit(verb, Words.NONE, batch, told, kept);
     flush();
     return kept;
   }
 
-  private void submit(Verb verb, Words words, Batch batch, Told told, @Nullable Kept kept)
+  private void submit(Verb verb, Words words, Batch batch, Told told, Expected.@Nullable Kept kept)
       throws IOException {
     boolean astray = !awaitDatabase(verb);
     number = line.number();
     var recorded = told.bytes();
     long first =
         recorded == null
-            ? tape.requests(session.number, number, database, batch)
+            ? tape.requests(session.number, number, standing.database(), batch)
             : tape.request(
-                session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
+                session.number,
+                number,
+                standing.database(),
+                recorded.duplicate(),
+                0,
+                recorded.capacity());
     noteLate(batch);
     var next = new Expected(verb, first, batch.count(), words, told);
     next.astray = astray;
@@ -341,7 +212,7 @@ final class OwnUpstream {
   private boolean isMoving() {
     lock.lock();
     try {
-      boolean queued = queued(verb -> verb == Verb.SELECT);
+      boolean queued = standing.queued.holds(verb -> verb == Verb.SELECT);
       return expected.stream()
           .map(next -> next.verb)
           .anyMatch(
@@ -376,12 +247,17 @@ final class OwnUpstream {
     long request;
     var recorded = told.bytes();
     if (recorded == null) {
-      sentBody = tape.beginRequest(session.number, number, database);
+      sentBody = tape.beginRequest(session.number, number, standing.database());
       request = sentBody == null ? Spool.DROPPED : sentBody.number();
     } else {
       request =
           tape.request(
-              session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
+              session.number,
+              number,
+              standing.database(),
+              recorded.duplicate(),
+              0,
+              recorded.capacity());
     }
     var next = new Expected(verb, request, 1, words, told);
     next.astray = astray;
@@ -471,14 +347,18 @@ final class OwnUpstream {
     lock.lock();
     try {
       debugs |= next.verb == Verb.DEBUGS;
-      pinned |= debugs || next.verb == Verb.PINS || next.verb == Verb.STREAM;
+      if (debugs || next.verb == Verb.PINS || next.verb == Verb.STREAM) {
+        standing.pin();
+      }
       if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
         mayMove = true;
       }
-      stays |= !next.words.whole();
+      if (!next.words.whole()) {
+        standing.stay();
+      }
       quiet = false;
       if (next.astray) {
-        tape.gap(NO_DATABASE);
+        tape.gap(Standing.NO_DATABASE);
       }
       expected.add(next);
       expectedBytes += next.bytes;
@@ -516,13 +396,13 @@ final class OwnUpstream {
   byte @Nullable [] select(int wanted) throws IOException {
     var request = Identity.request("SELECT", String.valueOf(wanted));
     var said = ask(Verb.SELECT, Words.ofSelection(wanted), request);
-    return wanted == database ? null : said;
+    return wanted == standing.database() ? null : said;
   }
 
   /** Asks something of the shim's own. Blocks until Redis has replied. */
   private byte @Nullable [] ask(Verb verb, Words words, byte[] request) throws IOException {
     var next = new Expected(verb, Spool.DROPPED, 1, words, Told.ALL);
-    var kept = new Kept();
+    var kept = new Expected.Kept();
     next.kept = kept;
     expect(next);
     pass(ByteBuffer.wrap(request), 0, request.length);
@@ -532,10 +412,10 @@ final class OwnUpstream {
   }
 
   /** What was kept; null if nothing has come. */
-  byte @Nullable [] bytes(Kept kept) {
+  byte @Nullable [] bytes(Expected.Kept kept) {
     lock.lock();
     try {
-      return kept.bytes;
+      return kept.bytes();
     } finally {
       lock.unlock();
     }
@@ -543,7 +423,7 @@ final class OwnUpstream {
 
   /** Whether Redis knows it by that name, for all that has been replied. */
   boolean isNamed(String wanted) {
-    return wanted.equals(name);
+    return wanted.equals(standing.name());
   }
 
   /**
@@ -558,7 +438,7 @@ final class OwnUpstream {
       var said = ask(Verb.SET_NAME, Words.ofNaming(wanted), request);
       if (said == null || !isBusy(said)) {
         // Else it may not, which does not change.
-        name = wanted;
+        standing.isNamed(wanted);
       }
     }
   }
@@ -593,7 +473,7 @@ final class OwnUpstream {
   private boolean doesAsItIsTold() {
     lock.lock();
     try {
-      return !(queueing || silent || silentOnce || pinned || ended || hearsArrays());
+      return !ended && standing.doesAsItIsTold();
     } finally {
       lock.unlock();
     }
@@ -648,7 +528,7 @@ final class OwnUpstream {
   private void await(boolean evenIfPinned) {
     lock.lock();
     try {
-      while (outstanding > 0 && !ended && (evenIfPinned || !pinned)) {
+      while (outstanding > 0 && !ended && (evenIfPinned || !standing.isPinned())) {
         replied.awaitUninterruptibly();
       }
     } finally {
@@ -668,9 +548,7 @@ final class OwnUpstream {
   }
 
   private void end() {
-    if (body != null) {
-      body.cut();
-    }
+    record.cut();
     lock.lock();
     try {
       ended = true;
@@ -708,7 +586,7 @@ final class OwnUpstream {
     lock.lock();
     try {
       if (quiet) {
-        stays = true;
+        standing.stay();
         quiet = false;
       }
     } finally {
@@ -730,55 +608,11 @@ final class OwnUpstream {
     lock.lock();
     try {
       return expected.stream()
-          .skip(scanner.atStart() || mayPush() ? 0 : 1)
+          .skip(scanner.atStart() || standing.mayPush() ? 0 : 1)
           .anyMatch(next -> next.verb == Verb.SCRIPT || next.verb == Verb.EXEC);
     } finally {
       lock.unlock();
     }
-  }
-
-  /** Whether the message that has begun may be none that answers anything. */
-  private boolean mayPush() {
-    return switch (scanner.kind()) {
-      case '>' -> true;
-      case '*' -> hearsArrays();
-      case '+' -> monitoring;
-      default -> false;
-    };
-  }
-
-  /** Whether messages come as arrays, like replies: in the new version they are pushes. */
-  private boolean hearsArrays() {
-    return protocol == 2 && subscribed();
-  }
-
-  /** What goes before a reply on record: what the scripts that it is of have carried out. */
-  private byte @Nullable [] effects(Expected next) {
-    if (scripts == null) {
-      return null;
-    }
-    if (unsure && (next.verb == Verb.SCRIPT || next.verb == Verb.EXEC)) {
-      // Whether it was carried out before that will be known only when it is on record.
-      scripts.doubt();
-      return null;
-    }
-    if (next.verb == Verb.SCRIPT && !queueing) {
-      var done = scripts.take(next.call, scanner.isError());
-      return done == null ? null : Effects.attribute(List.of(done));
-    }
-    if (next.verb != Verb.EXEC || scanner.kind() != '*' || !queued(verb -> verb == Verb.SCRIPT)) {
-      return null;
-    }
-    var all = new ArrayList<byte[]>();
-    for (var one : queued) {
-      var done = one.verb == Verb.SCRIPT ? scripts.take(one.call, scanner.holdsError()) : null;
-      if (done != null) {
-        all.add(done);
-      } else if (one.verb == Verb.SCRIPT) {
-        return null;
-      }
-    }
-    return Effects.attribute(all);
   }
 
   private void pass(ByteBuffer bytes, int end) throws IOException {
@@ -798,13 +632,13 @@ final class OwnUpstream {
         from = scanner.at;
       }
       if (!isOfShim()) {
-        record(bytes, begin, fresh, whole);
+        record.add(bytes, begin, fresh, whole, number);
       }
       if (whole) {
         take();
       }
     }
-    tape.settle(lastRecorded);
+    tape.settle(record.last());
     // The client, when it hears of it, may call the next one at once.
     forgetScripts();
     send(bytes, from, end);
@@ -826,10 +660,14 @@ final class OwnUpstream {
         // Of what a transaction does to replies, its own array says neither how many values it has
         // nor where they end.
         boolean uneven =
-            next.verb == Verb.EXEC && bytes.get(scanner.at) == '*' && queued(Verb::isUneven);
+            next.verb == Verb.EXEC
+                && bytes.get(scanner.at) == '*'
+                && standing.queued.holds(Verb::isUneven);
         // It may have silenced Redis, which then speaks of something else.
-        boolean silences = unsure && (next.verb == Verb.REPLY_OFF || next.verb == Verb.REPLY_SKIP);
-        if (uneven || silences || next.verb == Verb.STREAM || queuedBytes > MOST_QUEUED) {
+        boolean silences =
+            standing.queued.isUnsure()
+                && (next.verb == Verb.REPLY_OFF || next.verb == Verb.REPLY_SKIP);
+        if (uneven || silences || next.verb == Verb.STREAM || standing.queued.isTooLong()) {
           lose();
         }
       }
@@ -844,16 +682,13 @@ final class OwnUpstream {
     lock.lock();
     try {
       lost = true;
-      pinned = true;
-      if (queued(verb -> verb == Verb.SELECT)) {
+      standing.pin();
+      if (standing.queued.holds(verb -> verb == Verb.SELECT)) {
         goesAstray();
       }
-      forgetQueued();
+      standing.queued.forget();
       forget();
-      if (body != null) {
-        body.cut();
-        body = null;
-      }
+      record.cut();
     } finally {
       lock.unlock();
     }
@@ -878,14 +713,14 @@ final class OwnUpstream {
   /** From here on nobody knows in which database requests are carried out. */
   private void goesAstray() {
     astray = true;
-    tape.gap(NO_DATABASE);
+    tape.gap(Standing.NO_DATABASE);
   }
 
   /** It will not be replied to any more: if it has gone astray, it has had its effect. */
   private void over(Expected next) {
     expectedBytes -= next.bytes;
     if (next.astray) {
-      tape.gap(NO_DATABASE);
+      tape.gap(Standing.NO_DATABASE);
     }
   }
 
@@ -914,194 +749,22 @@ final class OwnUpstream {
     }
   }
 
-  /** Keeps what has come of a message for the record, and records it when it is whole. */
-  private void record(ByteBuffer bytes, int from, boolean fresh, boolean whole) {
-    if (fresh && whole) {
-      recordWhole(bytes, from, scanner.at);
-      return;
-    }
-    if (fresh) {
-      beginPieces();
-    }
-    if (held != null) {
-      hold(held, bytes, from);
-    } else if (body != null) {
-      body.add(bytes.limit(scanner.at).position(from));
-      bytes.clear();
-    }
-    if (whole && body != null) {
-      recorded(body.end());
-      body = null;
-    } else if (whole && held != null) {
-      var message = ByteBuffer.wrap(held.toByteArray());
-      held = null;
-      recordWhole(message, 0, message.capacity());
-    }
-  }
-
-  /** Of what is too long to be kept, the beginning tells whether it is a push. */
-  private void hold(ByteArrayOutputStream kept, ByteBuffer bytes, int from) {
-    int n = Math.min(scanner.at - from, LONGEST_HELD - kept.size());
-    var piece = new byte[n];
-    bytes.get(from, piece);
-    kept.writeBytes(piece);
-    if (n < scanner.at - from && isPush()) {
-      body = tape.beginPush(session.number, number);
-      if (body != null) {
-        body.add(ByteBuffer.wrap(kept.toByteArray()));
-        body.add(bytes.limit(scanner.at).position(from + n));
-        bytes.clear();
-        held = null;
-      }
-    }
-  }
-
-  private boolean isPush() {
-    lock.lock();
-    try {
-      return meaning(expected.peekFirst()) == Meaning.PUSH;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private void recordWhole(ByteBuffer bytes, int from, int to) {
-    lock.lock();
-    try {
-      var next = expected.peekFirst();
-      var meaning = meaning(next);
-      if (meaning == Meaning.PUSH || next == null) {
-        recorded(tape.push(session.number, number, bytes, from, to));
-      } else if (meaning == Meaning.CONFIRMATION && next.toConfirm > 1) {
-        // One of several, which are the reply together.
-        recordConfirmation(next, bytes, from, to);
-      } else if (hides(next)) {
-        // The next scripts have effects of their own.
-        var _ = effects(next);
-        recorded(tape.hiddenReply(next.number(), scanner.isError()));
-      } else {
-        recordReply(next, bytes, from, to);
-      }
-    } finally {
-      lock.unlock();
-    }
-    bytes.clear();
-  }
-
-  private void recordReply(Expected next, ByteBuffer bytes, int from, int to) {
-    var effects = effects(next);
-    if (effects == null) {
-      recorded(tape.reply(next.number(), bytes, from, to));
-    } else {
-      var whole = ByteBuffer.allocate(effects.length + to - from);
-      whole.put(effects).put(effects.length, bytes, from, to - from);
-      recorded(tape.reply(next.number(), whole, 0, whole.capacity()));
-    }
-  }
-
-  /** What was dropped hides nothing that was not and leaves together with it. */
-  private void recorded(long number) {
-    lastRecorded = Math.max(lastRecorded, number);
-  }
-
-  private @Nullable SpooledBody confirmations;
-
-  private void recordConfirmation(Expected next, ByteBuffer bytes, int from, int to) {
-    if (confirmations == null) {
-      confirmations = tape.beginReply(next.number());
-    }
-    if (confirmations != null) {
-      confirmations.add(bytes.limit(to).position(from));
-      if (next.confirmed + 1 == next.toConfirm) {
-        recorded(confirmations.end());
-        confirmations = null;
-      }
-    }
-  }
-
-  private void beginPieces() {
-    lock.lock();
-    try {
-      var next = expected.peekFirst();
-      // What it is can be told by its end only, if messages may come between replies.
-      boolean certain = next != null && !mayPush() && !isOfPubSub(next.verb) && !hides(next);
-      if (certain) {
-        body = tape.beginReply(next.number());
-        var effects = effects(next);
-        if (body != null && effects != null) {
-          body.add(ByteBuffer.wrap(effects));
-        }
-      } else {
-        held = new ByteArrayOutputStream();
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Whether the reply may hold credentials: its own, or that of a command of its transaction. */
-  private boolean hides(Expected next) {
-    return next.told.hidesReply()
-        || (next.verb == Verb.EXEC && queued.stream().anyMatch(one -> one.told.hidesReply()));
-  }
-
-  private boolean queued(Predicate<Verb> which) {
-    return queued.stream().anyMatch(one -> which.test(one.verb));
-  }
-
-  private static boolean isOfPubSub(Verb verb) {
-    return verb == Verb.SUBSCRIBE || verb == Verb.UNSUBSCRIBE;
-  }
-
-  private boolean subscribed() {
-    return channels + patterns + shardChannels > 0;
-  }
-
-  /** What the message is that has come, while a request may be waiting for its reply. */
-  private Meaning meaning(@Nullable Expected next) {
-    boolean asked = next != null && isOfPubSub(next.verb);
-    return switch (scanner.kind()) {
-      case '>' -> asked && isConfirmation() ? Meaning.CONFIRMATION : Meaning.PUSH;
-      case '*' -> {
-        if (!(asked && protocol == 2) && !hearsArrays()) {
-          yield Meaning.REPLY;
-        }
-        if (isConfirmation()) {
-          yield asked ? Meaning.CONFIRMATION : Meaning.PUSH;
-        }
-        var word = scanner.word();
-        yield word.equals("message") || word.equals("pmessage") || word.equals("smessage")
-            ? Meaning.PUSH
-            : Meaning.REPLY;
-      }
-      case '+' -> {
-        var word = scanner.word();
-        boolean line = monitoring && !word.isEmpty() && Character.isDigit(word.charAt(0));
-        yield line ? Meaning.PUSH : Meaning.REPLY;
-      }
-      default -> Meaning.REPLY;
-    };
-  }
-
-  private boolean isConfirmation() {
-    return scanner.word().endsWith("subscribe");
-  }
-
   /** A message has come whole: what it says about the connection holds from here on. */
   private void take() {
     lock.lock();
     try {
       var next = expected.peekFirst();
-      switch (meaning(next)) {
-        case PUSH -> {
-          if (isConfirmation()) {
-            count();
+      switch (standing.meaning(next)) {
+        case PUSH -> standing.pushed();
+        case CONFIRMATION -> {
+          if (next != null && standing.confirmed(next)) {
+            done(next);
           }
         }
-        case CONFIRMATION -> confirm(next);
         case REPLY -> {
           if (next != null) {
-            complete(next);
+            standing.replied(next);
+            done(next);
           } else if (!judging) {
             // Whatever was to silence Redis has not.
             lose();
@@ -1118,212 +781,6 @@ final class OwnUpstream {
     }
   }
 
-  private void confirm(@Nullable Expected next) {
-    if (next == null) {
-      return;
-    }
-    if (unsure) {
-      knowOfMulti(false);
-    }
-    if (next.confirmed == 0 && next.words.count() == 1) {
-      // Leaves all that there are, or says once that there are none.
-      next.toConfirm = Math.max(1, countOf(scanner.word()));
-    }
-    count();
-    if (++next.confirmed >= next.toConfirm) {
-      done(next);
-    }
-  }
-
-  private long countOf(String word) {
-    return switch (word.charAt(0)) {
-      case 'p' -> patterns;
-      case 's' -> word.startsWith("ss") || word.startsWith("sun") ? shardChannels : channels;
-      default -> channels;
-    };
-  }
-
-  /** A confirmation says how many there are now, of channels and patterns together. */
-  private void count() {
-    long all = scanner.lastInteger();
-    switch (scanner.word()) {
-      case "subscribe", "unsubscribe" -> channels = Math.max(0, all - patterns);
-      case "psubscribe", "punsubscribe" -> patterns = Math.max(0, all - channels);
-      default -> shardChannels = all;
-    }
-  }
-
-  private void complete(Expected next) {
-    boolean refused = scanner.isError();
-    if (unsure) {
-      learnOfMulti(next.verb);
-    }
-    if (queueing && !endsQueue(next.verb)) {
-      if (!refused) {
-        queue(next);
-      }
-    } else if (!refused) {
-      carriedOut(next);
-    } else if (next.verb == Verb.EXEC && queueing) {
-      unqueue();
-    } else if (next.verb == Verb.HELLO && mayHaveNamed(next.words)) {
-      stays = true;
-      session.becomesUnknown();
-    }
-    session.settingsMayHaveChanged(next.told, refused);
-    done(next);
-  }
-
-  /**
-   * Whether Redis may have taken the client for a user whom the greeting names, though it has
-   * refused the greeting for what comes behind that.
-   */
-  private boolean mayHaveNamed(Words words) {
-    boolean names = !words.whole() || (!words.user().isEmpty() && words.count() > SHORT_GREETING);
-    var word = scanner.word();
-    return names && !word.startsWith("NOPROTO") && !word.startsWith("NOAUTH");
-  }
-
-  private void queue(Expected next) {
-    // A MULTI within a transaction is refused.
-    if (next.verb != Verb.SHARED && next.verb != Verb.OWN && next.verb != Verb.MULTI) {
-      queued.add(next);
-      queuedBytes += next.bytes;
-    }
-  }
-
-  /**
-   * What Redis says to what comes behind a MULTI that was not replied to tells what became of that.
-   */
-  private void learnOfMulti(Verb verb) {
-    var word = scanner.word();
-    if (!scanner.isError()) {
-      // What ends a transaction is done by none.
-      knowOfMulti(endsQueue(verb) || isQueued());
-    } else if (word.startsWith("ERR MULTI calls")) {
-      knowOfMulti(true);
-    } else if (verb == Verb.EXEC) {
-      knowOfMulti(word.startsWith("EXECABORT"));
-    } else if (word.startsWith("ERR DISCARD with")) {
-      knowOfMulti(false);
-    }
-  }
-
-  private boolean isQueued() {
-    return scanner.kind() == '+' && scanner.word().equals("QUEUED");
-  }
-
-  private void knowOfMulti(boolean taken) {
-    unsure = false;
-    if (!taken) {
-      queueing = false;
-      forgetQueued();
-    }
-  }
-
-  private static boolean endsQueue(Verb verb) {
-    return switch (verb) {
-      case EXEC, DISCARD, RESET, QUIT -> true;
-      default -> false;
-    };
-  }
-
-  private void carriedOut(Expected next) {
-    var words = next.words;
-    switch (next.verb) {
-      case SELECT -> {
-        database = words.number();
-        session.database = database;
-      }
-      case AUTH -> session.becomes(words.user(), words.password());
-      case HELLO -> {
-        speaks(words);
-        session.greeted(words);
-        name = words.name().isEmpty() ? name : words.name();
-      }
-      case SET_NAME -> {
-        if (!words.ofShim()) {
-          session.isNamed(words.name());
-        }
-        name = words.name();
-      }
-      case REPLY_ON -> {
-        silent = false;
-        silentOnce = false;
-      }
-      case TRACKING -> tracking = words.first().equalsIgnoreCase("on");
-      case MULTI -> queueing = true;
-      case EXEC -> {
-        execute();
-        unqueue();
-      }
-      case DISCARD -> unqueue();
-      case WATCH -> watching = true;
-      case UNWATCH -> watching = false;
-      case MONITOR -> monitoring = true;
-      case REPLACES -> session.storeIsReplaced();
-      case PAUSES -> session.othersArePaused(words.number());
-      case RELEASES -> session.othersAreReleased();
-      case RESET -> {
-        reset();
-        session.wasReset();
-      }
-      default -> {}
-    }
-  }
-
-  private void speaks(Words words) {
-    int wanted = words.number();
-    protocol = wanted == 2 || wanted == 3 ? wanted : protocol;
-  }
-
-  /** What was queued has been carried out, but for what was refused then. */
-  private void execute() {
-    if (scanner.isNil()) {
-      return;
-    }
-    for (var one : List.copyOf(queued)) {
-      session.settingsMayHaveChanged(one.told, scanner.holdsError());
-      if (!scanner.holdsError()) {
-        carriedOut(one);
-      } else if (one.verb == Verb.SELECT) {
-        // Which of the commands was refused is not looked at.
-        pinned = true;
-        tape.gap(NO_DATABASE);
-      } else {
-        pinned |= !one.verb.leavesConnection();
-      }
-    }
-  }
-
-  private void unqueue() {
-    // If there was no transaction, what is watched still is.
-    watching &= unsure;
-    queueing = false;
-    unsure = false;
-    forgetQueued();
-  }
-
-  private void forgetQueued() {
-    queued.clear();
-    queuedBytes = 0;
-  }
-
-  private void reset() {
-    unqueue();
-    watching = false;
-    monitoring = false;
-    tracking = false;
-    silent = false;
-    silentOnce = false;
-    channels = 0;
-    patterns = 0;
-    shardChannels = 0;
-    database = 0;
-    name = "";
-    protocol = 2;
-  }
-
   private void done(Expected next) {
     unheardScript = false;
     taken++;
@@ -1338,11 +795,11 @@ final class OwnUpstream {
     long count = 0;
     while (true) {
       var next = expected.peekFirst();
-      if (next == null || !isSilent(next)) {
+      if (next == null || !standing.isSilent(next)) {
         return count;
       }
-      var unanswered = unanswered(next.verb);
-      if (changesUnheard(next) || queuedBytes > MOST_QUEUED) {
+      var unanswered = standing.unanswered(next.verb);
+      if (standing.changesUnheard(next) || standing.queued.isTooLong()) {
         lose();
         return 0;
       }
@@ -1358,98 +815,6 @@ final class OwnUpstream {
     }
   }
 
-  /**
-   * What comes behind a MULTI that was not replied to is done at once if that was refused, or else
-   * at the EXEC; or never, if that was stopped by what was watched, or refused.
-   */
-  private Unanswered unanswered(Verb verb) {
-    boolean mayBeQueued = queueing && verb != Verb.NOTHING && !endsQueue(verb);
-    return mayBeQueued || (queueing && verb == Verb.EXEC)
-        ? Unanswered.OUTCOME_UNKNOWN
-        : Unanswered.NONE_EXPECTED;
-  }
-
-  /** Whether Redis says nothing to it. */
-  private boolean isSilent(Expected next) {
-    boolean queues = queueing && !endsQueue(next.verb);
-    return switch (next.verb) {
-      case STREAM -> false;
-      case NOTHING -> true;
-      case REPLY_ON -> queues && silent;
-      case RESET -> silentOnce;
-      // Redis takes nothing of the kind from who has subscribed.
-      case REPLY_OFF, REPLY_SKIP -> silent || silentOnce || !(queues || hearsArrays());
-      default -> silent || silentOnce;
-    };
-  }
-
-  /**
-   * Lets it do what it does without a word; says whether nobody knows then what is a reply to what.
-   */
-  private boolean changesUnheard(Expected next) {
-    silentOnce = false;
-    if (next.verb == Verb.NOTHING) {
-      return false;
-    }
-    if (queueing && !endsQueue(next.verb)) {
-      queue(next);
-      return false;
-    }
-    switch (next.verb) {
-      case REPLY_OFF -> silent = true;
-      case REPLY_SKIP -> silentOnce = !silent;
-      case MULTI -> {
-        // With other words it is refused.
-        queueing = next.words.count() == 1;
-        unsure = queueing;
-      }
-      case EXEC -> {
-        if (queued(Verb::isUneven)) {
-          return true;
-        }
-        if (queued(verb -> verb == Verb.SELECT)) {
-          // What was queued behind it is on record in the database before.
-          tape.gap(NO_DATABASE);
-        }
-        queued.forEach(this::changeUnheard);
-        unqueue();
-      }
-      case DISCARD -> {
-        if (queued(verb -> !verb.leavesConnection())) {
-          // It was done, or not.
-          return true;
-        }
-        unqueue();
-      }
-      case RESET -> {
-        reset();
-        session.wasReset();
-      }
-      case SUBSCRIBE, UNSUBSCRIBE, MONITOR -> {
-        // Messages come nevertheless.
-        return true;
-      }
-      default -> changeUnheard(next);
-    }
-    return false;
-  }
-
-  /** Nobody can know whether it was refused. */
-  private void changeUnheard(Expected next) {
-    pinned |= !next.verb.leavesConnection();
-    if (next.verb == Verb.HELLO) {
-      speaks(next.words);
-    } else if (next.verb == Verb.SELECT) {
-      int wanted = next.words.number();
-      if (wanted >= SURE_DATABASES) {
-        tape.gap(NO_DATABASE);
-      } else if (wanted >= 0) {
-        database = wanted;
-        session.database = wanted;
-      }
-    }
-  }
-
   /** All replies that were taken have been sent. */
   private void settleReplies() {
     lock.lock();
@@ -1458,13 +823,12 @@ final class OwnUpstream {
       taken = 0;
       quiet =
           outstanding == 0
-              && !(queueing || watching || monitoring || tracking)
-              && !(silent || silentOnce || pinned || stays || ended)
+              && !ended
+              && standing.isPlain()
               // Else a lane's reply could get amid the rest of a push.
-              && scanner.atStart()
-              && !subscribed();
+              && scanner.atStart();
       forgetLate();
-      if (expected.isEmpty() && !queueing) {
+      if (expected.isEmpty() && !standing.queued.isOpen()) {
         mayMove = false;
       }
       replied.signalAll();
@@ -1475,7 +839,7 @@ final class OwnUpstream {
 
   /** What nothing is waited for has happened, or will at once. */
   private void forgetLate() {
-    if (outstanding == 0 && !queueing) {
+    if (outstanding == 0 && !standing.queued.isOpen()) {
       late.clear();
     }
   }

@@ -63,8 +63,8 @@ final class ServerWatch {
   private boolean failed;
   private List<String> facts = List.of();
 
-  /** What is on record of how far the store's clock is ahead of the shim's. */
-  private Skew clock = Skew.UNKNOWN;
+  /** What is on record of how far the store's clock is ahead of the shim's. Read without it. */
+  private volatile Skew clock = Skew.UNKNOWN;
 
   /** How far it has followed another server; empty if it does not. */
   private String followed = "";
@@ -82,6 +82,11 @@ final class ServerWatch {
   /** The store's busy-reply-threshold, or its default. */
   Duration threshold() {
     return threshold;
+  }
+
+  /** How far the store's clock is ahead of the shim's; unknown if it does not tell. */
+  Skew clock() {
+    return clock;
   }
 
   /**

@@ -3,10 +3,8 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
-import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.provenance.Batch;
-import dev.evergreen.provenance.Client;
 import dev.evergreen.shims.ClientOutput;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.EOFException;
@@ -15,16 +13,14 @@ import java.io.InterruptedIOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
-import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client: reads its requests and hands each to the {@link Lane} that it shares with others, or to
- * an {@link OwnUpstream}.
+ * A client: hands each of its {@linkplain ClientRequests requests} to the {@link Lane} that it
+ * shares with others, or to an {@link OwnUpstream}.
  *
  * <p>Invariant: only one of the two owes it replies, so that they come in the order of its
  * requests; but what may end that a lane does not answer is asked although the lane owes replies,
@@ -35,45 +31,27 @@ import org.jspecify.annotations.Nullable;
  * nothing is left there that Redis knows of the connection.
  */
 final class Session {
-  private static final byte[] NOTHING = {};
-
-  /** What the record is told of a long request that may hold credentials. */
-  private static final Told LONG_SECRET =
-      new Told(
-          ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer(),
-          true,
-          true,
-          Told.UNCHANGED);
-
   private static final ByteBuffer GOODBYE = direct("+OK\r\n");
 
   /**
    * So many requests are handed over before their replies are looked at: as many replies, at most
    * twice, may have to be got rid of before others get theirs, if the client does not take them.
    */
-  private static final int MOST_AT_ONCE = 512;
+  static final int MOST_AT_ONCE = 512;
 
   /** What Redis takes from somebody of whom it does not know yet who it is. */
-  private static final int MOST_WORDS_OF_NOBODY = 10;
+  static final int MOST_WORDS_OF_NOBODY = 10;
 
-  private static final int LONGEST_OF_NOBODY = 16 << 10;
-
-  private static final int NOWHERE = -1;
+  static final int LONGEST_OF_NOBODY = 16 << 10;
 
   final long number;
   final ClientOutput output;
   private final RedisShim shim;
   private final Connection connection;
-  private final String address;
-
-  // Of the client as Redis sees it; written by whoever passes the reply on that tells it.
-  volatile Identity identity = Identity.NEW;
-  volatile int database;
-  private volatile String name = "";
+  final Profile profile;
 
   // Of the client's fiber.
-  private final RequestScanner requests = new RequestScanner();
-  private byte[] rest = NOTHING;
+  private final Coming coming = new Coming();
   private volatile @Nullable Lane lane;
   private @Nullable Identity laneFor;
   private volatile @Nullable OwnUpstream own;
@@ -83,18 +61,6 @@ final class Session {
 
   /** Whether it is to be known first in which version Redis is to speak to the client. */
   private boolean greets;
-
-  private boolean passing;
-  private boolean amidLong;
-
-  /** What is dealt with at present, up to where it goes, and from where on it may be looked at. */
-  private @Nullable ByteBuffer came;
-
-  private int cameTo;
-  private int later = NOWHERE;
-
-  /** What was looked at before its turn. */
-  private @Nullable Ahead ahead;
 
   /** The lane that was given something last. */
   private @Nullable Lane owing;
@@ -115,9 +81,9 @@ final class Session {
   Session(RedisShim shim, Connection connection) throws IOException {
     this.shim = shim;
     this.connection = connection;
-    address = show(connection.peerAddress());
     output = new ClientOutput(connection, shim.spilling);
-    number = shim.tape.connect(client());
+    profile = new Profile(shim.tape, show(connection.peerAddress()));
+    number = profile.number;
   }
 
   private static ByteBuffer direct(String text) {
@@ -131,78 +97,23 @@ final class Session {
         : "unix";
   }
 
-  private Client client() {
-    var user = identity.user();
-    return new Client(address, name, user == null ? "" : user, "RESP" + identity.protocol());
-  }
-
   /** Serves the client until it, or Redis, ends. */
   void serve() throws IOException {
     try {
       if (shim.shares()) {
-        join(identity);
+        join(profile.identity());
       } else {
         keepsToOwn = true;
         own();
       }
-      talk();
+      new ClientRequests(shim, this, connection, coming).talk();
     } finally {
       close();
     }
   }
 
-  private void talk() throws IOException {
-    while (true) {
-      try {
-        if (!holdsAhead()) {
-          shim.draining().run(connection::awaitInput);
-        }
-      } catch (WaitCancelledException | DeadlineException e) {
-        awaitAll();
-        return;
-      }
-      if (!takeWhatCame()) {
-        return;
-      }
-    }
-  }
-
-  private boolean holdsAhead() {
-    return ahead != null && ahead.holds();
-  }
-
-  private boolean takeWhatCame() throws IOException {
-    try (var loan = Buffers.borrow()) {
-      var bytes = loan.buffer();
-      bytes.put(rest);
-      int n = takeInto(bytes);
-      if (n < 0) {
-        endInput();
-        return false;
-      }
-      int end = bytes.position();
-      bytes.clear();
-      if (n > 0) {
-        return handle(bytes, end);
-      }
-      return true;
-    }
-  }
-
-  /** What was read before its turn comes first. */
-  private int takeInto(ByteBuffer bytes) throws IOException {
-    var read = ahead;
-    if (read != null && read.holds()) {
-      return read.moveTo(bytes);
-    }
-    if (read != null && !read.hasEarly()) {
-      ahead = null;
-    }
-    return connection.tryRead(bytes);
-  }
-
   /** The client says no more: Redis may know what to make of it. */
-  private void endInput() throws IOException {
+  void endInput() throws IOException {
     awaitReplied();
     var present = own;
     if (present != null && !present.isQuiet()) {
@@ -228,141 +139,16 @@ final class Session {
     return new InterruptedIOException("the shim ends");
   }
 
-  /** Deals with all that there is; false if the client is to go. */
-  private boolean handle(ByteBuffer bytes, int end) throws IOException {
-    if (passing) {
-      own().pass(bytes, 0, end);
-      return true;
-    }
-    int from = 0;
-    if (amidLong) {
-      requests.at = 0;
-      from = goOn(bytes, end);
-    }
-    var batch = shim.batches.take();
-    came = bytes;
-    cameTo = end;
-    try {
-      batch.begin(bytes, from);
-      boolean goesOn = amidLong || passing || split(bytes, end, batch);
-      later = NOWHERE;
-      keepRest(bytes, end);
-      return goesOn;
-    } finally {
-      came = null;
-      later = NOWHERE;
-      shim.batches.giveBack(batch);
-    }
-  }
-
-  /** Passes more of a long request on; answers where the next one begins. */
-  private int goOn(ByteBuffer bytes, int end) throws IOException {
-    var found = requests.scan(bytes, end);
-    amidLong = found == RequestScanner.Found.PART;
-    own().more(bytes, 0, requests.at, !amidLong);
-    if (found == RequestScanner.Found.STRANGE) {
-      passOn(bytes, requests.at, end);
-    }
-    return requests.at;
-  }
-
-  private void keepRest(ByteBuffer bytes, int end) throws IOException {
-    if (passing || amidLong) {
-      rest = NOTHING;
-      return;
-    }
-    int from = requests.atStart() ? requests.at : requests.began();
-    if (end - from == Buffers.SIZE || isLong()) {
-      beginLong(bytes, from, end);
-      return;
-    }
-    if (from == end) {
-      rest = NOTHING;
-    } else {
-      rest = new byte[end - from];
-      bytes.get(from, rest);
-    }
-    requests.moved(-from);
-  }
-
-  /**
-   * Whether the request says that it is longer than what is looked at whole, or than what Redis
-   * takes of somebody of whom it does not know who it is: it may refuse what it was told already.
-   */
-  private boolean isLong() {
-    var shared = lane;
-    boolean ofNobody = shared != null && shared.isOfNobody();
-    return !requests.atStart()
-        && (requests.declared() > (ofNobody ? LONGEST_OF_NOBODY : Buffers.SIZE)
-            || (ofNobody && requests.count > MOST_WORDS_OF_NOBODY));
-  }
-
-  private boolean split(ByteBuffer bytes, int end, Batch batch) throws IOException {
-    while (true) {
-      switch (requests.scan(bytes, end)) {
-        case PART -> {
-          submit(batch);
-          return true;
-        }
-        case EMPTY -> {
-          submit(batch);
-          handleNothing(bytes, requests.began(), requests.at);
-          batch.begin(bytes, requests.at);
-        }
-        case WHOLE -> {
-          if (!handle(bytes, end, batch)) {
-            return false;
-          }
-        }
-        case LINE -> {
-          if (!handleLine(bytes, end, batch)) {
-            return false;
-          }
-          if (passing) {
-            return true;
-          }
-        }
-        case STRANGE -> {
-          submit(batch);
-          passOn(bytes, requests.began(), end);
-          return true;
-        }
-      }
-    }
-  }
-
   /** From here on Redis is to judge what the client says, and nobody else. */
-  private void passOn(ByteBuffer bytes, int from, int end) throws IOException {
-    passing = true;
-    later = NOWHERE;
+  void passOn(ByteBuffer bytes, int from, int end) throws IOException {
     awaitReplied();
     var upstream = own();
     upstream.judge();
     upstream.pass(bytes, from, end);
   }
 
-  private boolean handleLine(ByteBuffer bytes, int end, Batch batch) throws IOException {
-    int from = requests.began();
-    int next = requests.at;
-    submit(batch);
-    var words = Inline.split(bytes, from, next);
-    if (words.isEmpty() || holdsZero(bytes, from, next)) {
-      passOn(bytes, from, end);
-      return true;
-    }
-    boolean goesOn = true;
-    if (words.get().isEmpty()) {
-      handleNothing(bytes, from, next);
-    } else {
-      goesOn = handleWords(words.get(), bytes, from, next);
-    }
-    requests.restart(next);
-    batch.begin(bytes, next);
-    return goesOn;
-  }
-
-  /** It may matter to an upstream that is about to leave a reply out. */
-  private void handleNothing(ByteBuffer bytes, int from, int to) throws IOException {
+  /** A request of nothing: it may matter to an upstream that is about to leave a reply out. */
+  void passNothing(ByteBuffer bytes, int from, int to) throws IOException {
     var present = own;
     if (present != null && !present.isQuiet()) {
       awaitRoom(present);
@@ -370,79 +156,14 @@ final class Session {
     }
   }
 
-  /** To Redis a line with a zero in it does not end. */
-  static boolean holdsZero(ByteBuffer bytes, int from, int to) {
-    for (int i = from; i < to; i++) {
-      if (bytes.get(i) == 0) {
-        return true;
-      }
-    }
-    return false;
+  /** Whether Redis does not know yet who the client is. */
+  boolean isOfNobody() {
+    var shared = lane;
+    return shared != null && shared.isOfNobody();
   }
 
-  private boolean handleWords(List<byte[]> words, ByteBuffer bytes, int from, int to)
-      throws IOException {
-    var array = ByteBuffer.wrap(Inline.asArray(words));
-    var scanner = new RequestScanner();
-    scanner.scan(array, array.capacity());
-    var verb = verbOf(scanner, array);
-    var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
-    var line = new Batch();
-    line.begin(bytes, from);
-    line.add(to);
-    // To those who share nothing goes that one server might read in another way than the next.
-    var plain = new Batch();
-    plain.begin(array, 0);
-    plain.add(array.capacity());
-    return single(
-        verb, Words.of(verb, scanner, array), words.size(), plain, line, told.orElse(array));
-  }
-
-  /** Deals with a request that is whole; false if the client is to go. */
-  private boolean handle(ByteBuffer bytes, int end, Batch batch) throws IOException {
-    var verb = verbOf(requests, bytes);
-    if (verb == Verb.SHARED && maySharePresently(requests.count, requests.at - requests.began())) {
-      batch.add(requests.at);
-      if (batch.count() >= MOST_AT_ONCE) {
-        submit(batch);
-      }
-      return true;
-    }
-    int from = requests.began();
-    int next = requests.at;
-    if (verb == Verb.MULTI && mayShareBlock() && addBlock(bytes, end, batch)) {
-      return true;
-    }
-    submit(batch);
-    batch.begin(bytes, from);
-    batch.add(next);
-    boolean goesOn =
-        single(
-            verb,
-            Words.of(verb, requests, bytes),
-            requests.count,
-            batch,
-            batch,
-            told(verb, bytes, from, next));
-    batch.begin(bytes, next);
-    return goesOn;
-  }
-
-  private Told told(Verb verb, ByteBuffer bytes, int from, int to) {
-    return redacts(verb) ? shim.redaction.of(Inline.wordsOf(bytes, from, to)) : Told.ALL;
-  }
-
-  /** What scripts do has to be watched, or it is nothing that matters. */
-  private Verb verbOf(RequestScanner request, ByteBuffer bytes) {
-    var verb = Verb.of(request, bytes);
-    return verb == Verb.SCRIPT && !shim.watchesScripts() ? Verb.SHARED : verb;
-  }
-
-  private static boolean redacts(Verb verb) {
-    return verb == Verb.AUTH || verb == Verb.HELLO || verb == Verb.SECRET;
-  }
-
-  private boolean maySharePresently(int words, int length) {
+  /** Whether a request of so many words and bytes may go by a lane at present. */
+  boolean mayShare(int words, int length) {
     if (keepsToOwn || changing || isAddressed() || shim.pause.isOn()) {
       return false;
     }
@@ -450,53 +171,18 @@ final class Session {
       // What it does not take is for Redis to keep, and not for others to wait for.
       return false;
     }
-    var shared = lane;
     return length <= Buffers.SIZE
-        && (shared == null
-            || !shared.isOfNobody()
-            || (words <= MOST_WORDS_OF_NOBODY && length <= LONGEST_OF_NOBODY));
+        && (!isOfNobody() || (words <= MOST_WORDS_OF_NOBODY && length <= LONGEST_OF_NOBODY));
   }
 
-  private boolean mayShareBlock() {
-    var shared = lane;
-    return maySharePresently(1, 0) && (shared == null || !shared.isOfNobody());
+  /** Whether a transaction that has come whole may. */
+  boolean mayShareBlock() {
+    return mayShare(1, 0) && !isOfNobody();
   }
 
-  /**
-   * Adds a transaction that has come whole, and that anybody's connection could carry out: from
-   * MULTI, which was just found, to EXEC. Else nothing has changed.
-   */
-  private boolean addBlock(ByteBuffer bytes, int end, Batch batch) {
-    int begins = requests.began();
-    int next = requests.at;
-    int before = batch.count();
-    boolean whole = requests.count == 1;
-    batch.add(next);
-    while (whole) {
-      whole = requests.scan(bytes, end) == RequestScanner.Found.WHOLE;
-      if (whole) {
-        var verb = verbOf(requests, bytes);
-        if (verb == Verb.EXEC && requests.count == 1) {
-          batch.add(requests.at);
-          return true;
-        }
-        whole = verb == Verb.SHARED;
-        batch.add(requests.at);
-      }
-    }
-    batch.cut(before);
-    requests.restart(begins);
-    requests.scan(bytes, next);
-    return false;
-  }
-
-  /** Hands all that may be shared over. */
-  private void submit(Batch batch) throws IOException {
-    if (batch.count() > 0) {
-      later = batch.to();
-      share(batch, Told.ALL, null);
-    }
-    batch.begin(batch.bytes(), batch.to());
+  /** Hands over what may be shared. */
+  void share(Batch batch) throws IOException {
+    share(batch, Told.ALL, null);
   }
 
   private void share(Batch batch, Told told, Lane.@Nullable OnReply onReply) throws IOException {
@@ -520,7 +206,7 @@ final class Session {
         send(Verb.SHARED, Words.NONE, batch, told);
         return;
       }
-      switch (shared.submit(this, database, batch, told, onReply, selects)) {
+      switch (shared.submit(this, profile.database(), batch, told, onReply, selects)) {
         case TAKEN -> {
           owing = shared;
           return;
@@ -550,7 +236,7 @@ final class Session {
   /** The lane for the next commands, or null if there is none for this client. */
   private @Nullable Lane sharedLane() throws IOException {
     var present = lane;
-    var wanted = identity;
+    var wanted = profile.identity();
     if (present != null && wanted.equals(laneFor) && present.isFit()) {
       return present;
     }
@@ -573,21 +259,25 @@ final class Session {
    *
    * @param asItCame what goes to an upstream that is not shared
    */
-  private boolean single(Verb verb, Words words, int count, Batch batch, Batch asItCame, Told told)
+  boolean single(Verb verb, Words words, int count, Batch batch, Batch asItCame, Told told)
       throws IOException {
     if (changing) {
       // An upstream of its own that is opened before would speak in the old version for ever.
-      later = greets ? NOWHERE : asItCame.from();
-      awaitKnown();
-      changing = false;
-      greets = false;
+      coming.hides();
+      if (!greets) {
+        coming.showsFrom(asItCame.from());
+      }
+      awaitChange();
     }
-    later = verb.leavesLaterOnes() ? asItCame.to() : NOWHERE;
-    if (verb == Verb.RELEASES && ahead != null && ahead.hasEarly()) {
-      answerEarly(ahead.takeEarly());
+    coming.hides();
+    if (verb.leavesLaterOnes()) {
+      coming.showsFrom(asItCame.to());
+    }
+    if (verb == Verb.RELEASES && coming.hasEarly()) {
+      answerEarly(coming.takeEarly());
       return true;
     }
-    boolean mayShare = maySharePresently(count, batch.length());
+    boolean mayShare = mayShare(count, batch.length());
     if (mayShare && verb == Verb.QUIT) {
       awaitReplied();
       output.offer(GOODBYE.duplicate(), 0, GOODBYE.limit());
@@ -618,7 +308,7 @@ final class Session {
             told,
             reply -> {
               if (!reply.isError()) {
-                database = words.number();
+                profile.isIn(words.number());
               }
             },
             true);
@@ -631,7 +321,7 @@ final class Session {
             told,
             reply -> {
               if (!reply.isError()) {
-                isNamed(words.name());
+                profile.isNamed(words.name());
               }
             });
         return true;
@@ -653,7 +343,7 @@ final class Session {
       return false;
     }
     awaitReplied();
-    var wanted = identity.withProtocol(version);
+    var wanted = profile.identity().withProtocol(version);
     var other = shim.lanes.join(wanted, this::awaitUpstream);
     if (other == null) {
       return false;
@@ -667,11 +357,11 @@ final class Session {
     Lane.OnReply onReply =
         reply -> {
           if (!reply.isError()) {
-            greeted(words);
+            profile.greeted(words);
           }
         };
     outstanding.incrementAndGet();
-    if (other.submit(this, database, greeting, told.orElse(original), onReply, false)
+    if (other.submit(this, profile.database(), greeting, told.orElse(original), onReply, false)
         != Lane.Result.TAKEN) {
       outstanding.decrementAndGet();
       return false;
@@ -696,12 +386,12 @@ final class Session {
       awaitReplied();
     }
     var upstream = own();
-    if (!verb.endsWaits() && !upstream.isNamed(name)) {
+    if (!verb.endsWaits() && !upstream.isNamed(profile.name())) {
       // It was opened while Redis was busy, or before the lane had the name confirmed.
-      upstream.name(name);
+      upstream.name(profile.name());
     }
-    if (verb.needsDatabase() && upstream.database() != database) {
-      var refusal = upstream.select(database);
+    if (verb.needsDatabase() && upstream.database() != profile.database()) {
+      var refusal = upstream.select(profile.database());
       if (refusal != null) {
         // As that command would have been, too: by a busy script, or while data is loaded.
         for (int i = 0; i < batch.count(); i++) {
@@ -727,7 +417,7 @@ final class Session {
   }
 
   /** The turn has come of what was carried out before it. */
-  private void answerEarly(OwnUpstream.Kept kept) throws IOException {
+  private void answerEarly(Expected.Kept kept) throws IOException {
     awaitReplied();
     var upstream = own();
     upstream.flush();
@@ -738,34 +428,20 @@ final class Session {
     }
   }
 
-  private void beginLong(ByteBuffer bytes, int from, int end) throws IOException {
-    if (requests.atStart()) {
-      // A line that does not end.
-      passOn(bytes, from, end);
-      return;
-    }
+  /** Begins a request that is too long to be looked at whole. */
+  void begin(Verb verb, Words words, ByteBuffer bytes, int from, int end, Told told)
+      throws IOException {
     if (changing) {
-      awaitKnown();
-      changing = false;
-      greets = false;
+      awaitChange();
     }
     awaitReplied();
-    var verb = verbOf(requests, bytes);
     var upstream = own();
-    if (verb.needsDatabase() && upstream.database() != database) {
+    if (verb.needsDatabase() && upstream.database() != profile.database()) {
       // What is refused here is refused there.
-      upstream.select(database);
+      upstream.select(profile.database());
     }
     awaitRoom(upstream);
-    upstream.begin(
-        verb,
-        Words.of(verb, requests, bytes),
-        bytes,
-        from,
-        end,
-        redacts(verb) ? LONG_SECRET : Told.ALL);
-    amidLong = true;
-    rest = NOTHING;
+    upstream.begin(verb, words, bytes, from, end, told);
   }
 
   /**
@@ -787,7 +463,7 @@ final class Session {
     checkOpen();
   }
 
-  private OwnUpstream own() throws IOException {
+  OwnUpstream own() throws IOException {
     var present = own;
     if (present != null) {
       return present;
@@ -800,7 +476,8 @@ final class Session {
         };
     OwnUpstream made;
     try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
-      made = scope.call(() -> shim.open(this, identity, name, database));
+      made =
+          scope.call(() -> shim.open(this, profile.identity(), profile.name(), profile.database()));
     } catch (WaitCancelledException e) {
       // Whoever waits for something else meanwhile must not take it for that.
       checkOpen();
@@ -829,6 +506,13 @@ final class Session {
     shim.awaitEffects();
   }
 
+  /** Waits for the reply to what changes what the client is to Redis. */
+  private void awaitChange() throws IOException {
+    awaitKnown();
+    changing = false;
+    greets = false;
+  }
+
   /** Waits until it is known what the client is to Redis. */
   private void awaitKnown() throws IOException {
     awaitReplied();
@@ -839,7 +523,7 @@ final class Session {
     }
   }
 
-  private void awaitAll() throws IOException {
+  void awaitAll() throws IOException {
     awaitReplied();
     var present = own;
     if (present != null) {
@@ -851,7 +535,7 @@ final class Session {
   /** Waits until the lane owes nothing. */
   private void awaitReplied() throws IOException {
     while (outstanding.get() > 0) {
-      if (isHeldUp() && mayListen()) {
+      if (isHeldUp() && coming.mayShow()) {
         listen();
       } else {
         awaitProgress();
@@ -914,28 +598,18 @@ final class Session {
     }
   }
 
-  private boolean mayListen() {
-    return later != NOWHERE && (ahead == null || ahead.mayRead());
-  }
-
   /** Looks for what may end that the lane does not answer, in what came and in what comes now. */
   private void listen() throws IOException {
-    var present = Objects.requireNonNull(came);
     var scope = CancelScope.open();
     listening = scope;
     try {
-      var read = ahead;
-      if (read == null) {
-        read = new Ahead();
-        ahead = read;
-      }
-      for (var early : read.find(present, later, cameTo)) {
-        read.add(own().submitEarly(Verb.RELEASES, early.batch(), early.told()));
+      for (var early : coming.early()) {
+        coming.add(own().submitEarly(Verb.RELEASES, early.batch(), early.told()));
       }
       if (outstanding.get() > 0) {
         checkOpen();
         scope.run(connection::awaitInput);
-        read.read(connection);
+        coming.read(connection);
       }
     } catch (WaitCancelledException e) {
       // All is replied to, or never will be.
@@ -991,38 +665,6 @@ final class Session {
     wake();
   }
 
-  void becomes(String user, String password) {
-    identity = identity.as(user, password);
-    tellChange();
-  }
-
-  /** Only Redis knows as whom it speaks from now on. */
-  void becomesUnknown() {
-    identity = Identity.NEW.withProtocol(identity.protocol());
-    tellChange();
-  }
-
-  void greeted(Words words) {
-    var next = words.number() < 0 ? identity : identity.withProtocol(words.number());
-    identity = words.user().isEmpty() ? next : next.as(words.user(), words.password());
-    if (!words.name().isEmpty()) {
-      name = words.name();
-    }
-    tellChange();
-  }
-
-  void isNamed(String name) {
-    this.name = name;
-    tellChange();
-  }
-
-  void wasReset() {
-    identity = Identity.NEW;
-    name = "";
-    database = 0;
-    tellChange();
-  }
-
   /** A request that may be about the server's settings was replied to. */
   void settingsMayHaveChanged(Told told, boolean refused) {
     if (told.changesRules()) {
@@ -1045,10 +687,6 @@ final class Session {
   /** From whatever kept Redis from answering them. */
   void othersAreReleased() {
     shim.pause.end();
-  }
-
-  private void tellChange() {
-    shim.tape.change(number, client());
   }
 
   private void close() {

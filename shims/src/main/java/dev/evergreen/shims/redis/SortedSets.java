@@ -491,7 +491,10 @@ final class SortedSets {
      * @throws UnsupportedOperationException if it may be another in another order
      */
     double of(List<List<Double>> groups) {
-      boolean free = groups.stream().allMatch(group -> group.size() == 1) || isExact(groups);
+      boolean free =
+          groups.stream().allMatch(group -> group.size() == 1)
+              || isExact(groups)
+              || isSumOfTwo(groups);
       return free ? inOrder(groups) : inEachOrder(groups);
     }
 
@@ -507,6 +510,14 @@ final class SortedSets {
         }
       }
       return sum <= MOST_EXACT;
+    }
+
+    /** Which comes first does not matter, unless one is no number: then it may count as none. */
+    private boolean isSumOfTwo(List<List<Double>> groups) {
+      var scores = groups.stream().flatMap(List::stream).toList();
+      return how.equals("SUM")
+          && scores.size() == 2
+          && scores.stream().noneMatch(score -> Double.isNaN(score));
     }
 
     private double inOrder(List<List<Double>> groups) {

@@ -31,6 +31,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
@@ -496,7 +497,35 @@ class DefinitionTest {
       assertTrue(
           !DOUBTFUL.contains(answer.certainty()),
           () -> name + ": " + answer.certainty() + " " + answer.note());
+      checkMinimal(verdict, answer, name);
     }
+  }
+
+  private static void checkMinimal(Oracle.Verdict verdict, Answer answer, String name) {
+    var elements = verdict.elements(answer.witnesses().getFirst());
+    assertTrue(
+        !answer.minimal() || verdict.definition().witnesses().contains(elements),
+        () -> name + " is called minimal; so are " + verdict.definition().witnesses());
+  }
+
+  /** Of what the model cannot run it cannot tell what is needed. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          XSETID a 9-9 ENTRIESADDED 7 MAXDELETEDID 1-1; FLUSHDB                          | EXISTS a
+          XSETID b 9-9 ENTRIESADDED 7 MAXDELETEDID 1-1; ZRANGESTORE b a + - BYLEX REV    | XLEN b
+          XADD a 1-1 f v; XTRIM a MAXLEN ~ 0; DEL a                                      | GET a
+          """)
+  void nothingIsCalledMinimalThatNeedNotBe(String steps, String question) {
+    var history = Stream.of(steps.split("; ", -1)).map(List::of).toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(history, question);
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    var rows = verdict.elements(answer.witnesses().getFirst());
+    assertTrue(verdict.definition().isClosed(rows), rows::toString);
+    checkMinimal(verdict, answer, steps);
   }
 
   /** A value that is not there any more has changed how the others are kept. */
@@ -650,6 +679,20 @@ class DefinitionTest {
       assertEquals(
           Answer.Certainty.OUTSIDE, why.ask(question, Why.Wish.ONE).certainty(), "" + impossible);
     }
+  }
+
+  /** Nobody asked now what it has removed already. */
+  @Test
+  void howManyAreCountedNowIsKnownAsFarAsItIsKnownWhatIsGone() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SET a 1 PX 5", "+OK\r\n"));
+    trace.add(operation(2, 0, 1, "MSET b 1 c 1", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    assertEquals("3", "" + why.ask(now(2, "DBSIZE"), Why.Wish.ONE).reply());
+    assertEquals("between 2 and 3", "" + why.ask(now(20, "DBSIZE"), Why.Wish.ONE).reply());
+    assertEquals("2", "" + why.ask(now(20, "EXISTS a b c"), Why.Wish.ONE).reply());
+    trace.add(operation(3, 10, 11, "DEL a", ":0\r\n"));
+    assertEquals("2", "" + why.ask(now(20, "DBSIZE"), Why.Wish.ONE).reply());
   }
 
   /** Until Redis comes by it. */
@@ -872,6 +915,142 @@ class DefinitionTest {
     assertEquals(Answer.Certainty.OUTSIDE, why.ask(turned, Why.Wish.ONE).certainty());
   }
 
+  /** Who waits is served by what comes meanwhile, also where that is too much to be tried. */
+  @ParameterizedTest
+  @CsvSource({
+    "3, 0, CERTAIN",
+    "70, 0, ONE_OF",
+    "3, 70, ONE_OF",
+    "70, 70, ONE_OF",
+    "130, 130, ONE_OF"
+  })
+  void whoHasServedWhoWaitsIsNamed(int before, int meanwhile, Answer.Certainty certainty) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    for (int i = 0; i < before; i++) {
+      pass(trace, i, "RPUSH q x", ":1\r\n");
+      pass(trace, i, "LPOP q", "$1\r\nx\r\n");
+    }
+    int end = before + meanwhile + 2;
+    var words = Oracle.words("BLPOP q 0");
+    var reply = Bytes.of("*2\r\n$1\r\nq\r\n$1\r\nv\r\n");
+    var waiting = new Operation(2 * before + 1, 1, 2, 2, "0", at(before), at(end), words, reply);
+    trace.add(waiting);
+    for (int i = 0; i < meanwhile; i++) {
+      pass(trace, before + 1 + i, "RPUSH q x", ":1\r\n");
+      pass(trace, before + 1 + i, "LPOP q", "$1\r\nx\r\n");
+    }
+    pass(trace, end - 1, "RPUSH q v", ":1\r\n");
+    long push = trace.operations().getLast().row();
+    int most = 200;
+    var wish = new Why.Wish(false, 1, most, -1);
+    var answer = new Why(SPECIFICATION, trace).ask(waiting, wish);
+    assertEquals(certainty, answer.certainty(), answer::note);
+    assertEquals(certainty != Answer.Certainty.CERTAIN, answer.truncated());
+    var rows = answer.witnesses().getFirst().rows();
+    assertTrue(rows.contains(push), rows::toString);
+    assertTrue(rows.size() <= most, () -> "" + rows.size());
+  }
+
+  private static void pass(MemoryTrace trace, int time, String command, String reply) {
+    trace.add(operation(trace.operations().size() + 1L, time, time, command, reply));
+  }
+
+  /** Which of two sets of one size comes first does not matter to a sum. */
+  @ParameterizedTest
+  @ValueSource(strings = {"ZUNIONSTORE", "ZINTERSTORE"})
+  void theSumOfTwoSetsOfManyMembersIsKnown(String command) {
+    int members = 600;
+    var trace = new MemoryTrace(SPECIFICATION);
+    for (var key : List.of("a", "b")) {
+      var words = new StringBuilder("ZADD " + key);
+      for (int i = 0; i < members; i++) {
+        words.append(" %d.%d m%d".formatted(trace.operations().size(), i + 1, i));
+      }
+      long row = trace.operations().size() + 1L;
+      trace.add(operation(row, 0, 1, words.toString(), ":" + members + "\r\n"));
+    }
+    trace.add(operation(3, 2, 3, command + " c 2 a b", ":" + members + "\r\n"));
+    var answer = new Why(SPECIFICATION, trace).ask(now(5, "ZSCORE c m4"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals("2", new RedisKind().plain(Objects.requireNonNull(answer.reply())));
+  }
+
+  /** Also if the clock of Redis goes faster or slower by a little. */
+  @ParameterizedTest
+  @CsvSource({"1000, 999, CERTAIN", "999, 1000, OUTSIDE", "1000, 1000, OUTSIDE"})
+  void theShorterOfTwoThatOneTransactionSetsIsGoneFirst(
+      int first, int second, Answer.Certainty certainty) {
+    var exec = operation(4, 0, 10, "EXEC", "*2\r\n+OK\r\n+OK\r\n").with(new Skew(0, 500));
+    var queued =
+        List.of(
+            operation(3, 0, 1, "SET l w PX " + second, "+QUEUED\r\n").with(exec.skew()),
+            operation(2, 0, 1, "SET k v PX " + first, "+QUEUED\r\n").with(exec.skew()),
+            operation(1, 0, 1, "MULTI", "+OK\r\n"));
+    var parts = new RedisKind().parts(exec, queued.iterator());
+    var why = new Why(SPECIFICATION, new MemoryTrace(SPECIFICATION).add(exec.with(parts)));
+    var got = operation(9, 1004, 1005, "MGET k l", "*2\r\n$-1\r\n$1\r\nw\r\n");
+    var turned = operation(9, 1004, 1005, "MGET k l", "*2\r\n$1\r\nv\r\n$-1\r\n");
+    assertEquals(Answer.Certainty.CERTAIN, why.ask(got, Why.Wish.ONE).certainty());
+    assertEquals(certainty, why.ask(turned, Why.Wish.ONE).certainty());
+  }
+
+  /**
+   * The clock of another host may have gone faster or slower since, as far as nobody has noticed.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "10, 0, 9998, v, OUTSIDE",
+    "10, 500, 9980, v, OUTSIDE",
+    "10, 500, 9995, , CERTAIN",
+    "10, 500, 10009, , CERTAIN",
+    "10, 500, 10030, nil, OUTSIDE",
+    "3600, 500, 3599400, v, OUTSIDE",
+    "3600, 500, 3599600, , CERTAIN",
+    "3600, 500, 3600400, , CERTAIN",
+    "3600, 500, 3600600, nil, OUTSIDE",
+    "3600, 2, 3599997, v, OUTSIDE",
+    "3600, 2, 3599999, , CERTAIN"
+  })
+  void aDeadlineIsKnownAsFarAsBothClocksGoAlike(
+      int seconds, long width, long time, @Nullable String known, Answer.Certainty other) {
+    var skew = new Skew(-width, 0);
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 0, "SET k v EX " + seconds, "+OK\r\n").with(skew));
+    var why = new Why(SPECIFICATION, trace);
+    var now = why.ask(now(time, "GET k"), Why.Wish.ONE);
+    assertEquals(
+        known == null ? Answer.Certainty.ONE_OF : Answer.Certainty.CERTAIN,
+        now.certainty(),
+        now::toString);
+    var there = why.ask(operation(2, time, time, "GET k", "$1\r\nv\r\n"), Why.Wish.ONE);
+    var gone = why.ask(operation(2, time, time, "GET k", "$-1\r\n"), Why.Wish.ONE);
+    assertEquals("nil".equals(known) ? other : Answer.Certainty.CERTAIN, there.certainty());
+    assertEquals("v".equals(known) ? other : Answer.Certainty.CERTAIN, gone.certainty());
+  }
+
+  /** What is left by the clock of Redis is known no better; nor is which of two is later. */
+  @Test
+  void whatIsLeftIsKnownAsFarAsBothClocksGoAlike() {
+    var skew = new Skew(-500, 0);
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 0, "SET k v EX 100", "+OK\r\n").with(skew));
+    var why = new Why(SPECIFICATION, trace);
+    for (int left : List.of(89_898, 89_899, 90_000, 90_101, 90_102)) {
+      boolean possible = left >= 89_899 && left <= 90_101;
+      var asked = operation(2, 10_000, 10_000, "PTTL k", ":" + left + "\r\n").with(skew);
+      assertEquals(
+          possible ? Answer.Certainty.CERTAIN : Answer.Certainty.OUTSIDE,
+          why.ask(asked, Why.Wish.ONE).certainty(),
+          "" + left);
+    }
+    for (int done : List.of(0, 1)) {
+      var later = operation(2, 10_000, 10_000, "PEXPIRE k 90010 GT", ":" + done + "\r\n");
+      assertEquals(Answer.Certainty.CERTAIN, why.ask(later.with(skew), Why.Wish.ONE).certainty());
+    }
+    var earlier = operation(2, 10_000, 10_000, "PEXPIRE k 89000 GT", ":1\r\n").with(skew);
+    assertEquals(Answer.Certainty.OUTSIDE, why.ask(earlier, Why.Wish.ONE).certainty());
+  }
+
   /** A value that is restored may have a deadline, too. */
   @Test
   void whatWasRestoredForSomeTimeGoesByTheClock() {
@@ -920,6 +1099,28 @@ class DefinitionTest {
         assertEquals(
             possible ? Answer.Certainty.CERTAIN : Answer.Certainty.OUTSIDE, recorded.certainty());
       }
+    }
+  }
+
+  /** Two times that are named may be as well known, and be others. */
+  @ParameterizedTest
+  @CsvSource({"33000, 33500", "33500, 33000", "33000, 33000"})
+  void deadlinesThatAreKnownAsWellNeedNotBeTheSame(long one, long other) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    long least = 30_000;
+    for (var set : List.of("SET k v PXAT " + one, "SET l w PXAT " + other)) {
+      long ahead = least + Long.parseLong(set.substring(13)) - 33_000;
+      trace.add(
+          operation(trace.operations().size() + 1L, 0, 1, set, "+OK\r\n")
+              .with(new Skew(ahead, ahead + 100)));
+    }
+    var why = new Why(SPECIFICATION, trace);
+    for (var reply : List.of("*2\r\n$-1\r\n$1\r\nw\r\n", "*2\r\n$1\r\nv\r\n$-1\r\n")) {
+      var answer = why.ask(operation(3, 2950, 2950, "MGET k l", reply), Why.Wish.ONE);
+      assertEquals(
+          one == other ? Answer.Certainty.OUTSIDE : Answer.Certainty.CERTAIN,
+          answer.certainty(),
+          answer::toString);
     }
   }
 

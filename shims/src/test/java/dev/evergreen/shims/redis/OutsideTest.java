@@ -10,12 +10,16 @@ import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
 import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Skew;
 import dev.evergreen.provenance.SpoolSettings;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -47,6 +51,20 @@ class OutsideTest {
         var client = shimmed.client()) {
       doing.with(shimmed, client, made);
     }
+  }
+
+  /** Which time that is goes by the clock of Redis, which may be ahead or behind. */
+  @ParameterizedTest
+  @CsvSource({"0, 2, true", "0, 60, false", "3600, 3602, true", "3600, 2, true", "-60, 2, false"})
+  void whatExpiresSoonDoesSoByTheClockOfRedis(long ahead, long in, boolean soon) {
+    long named = Instant.now().plusSeconds(in).toEpochMilli();
+    var words =
+        Stream.of("SET", "k", "v", "PXAT", "" + named)
+            .map(word -> word.getBytes(StandardCharsets.US_ASCII))
+            .toList();
+    var clock = new Skew(ahead * 1_000 - 250, ahead * 1_000 + 250);
+    assertEquals(soon, OutsideWatch.givesShortDeadline(words, clock));
+    assertEquals(in < 5, OutsideWatch.givesShortDeadline(words, Skew.UNKNOWN));
   }
 
   private Answer ask(Recording recording, String question) {

@@ -641,6 +641,26 @@ class RecordedTest {
     assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
   }
 
+  @Test
+  void nothingOfAFormerRedisIsACauseOfWhatAnEmptyOneHas() throws IOException, InterruptedException {
+    assertEquals(List.of("SET a 1"), causes(whyLast("SET a 1", "SET b 1", "GET a")));
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("APPEND", "a", "2");
+                client.ask("GET", "a");
+              }
+            });
+    var answer = why(operations.getLast());
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of("APPEND a 2"), causes(answer));
+    for (var question : List.of("GET b", "KEYS *", "DBSIZE", "EXISTS a b")) {
+      assertEquals(Answer.Certainty.CERTAIN, ask(question).certainty(), question);
+    }
+  }
+
   /** Redis has said what time it has. */
   @Test
   void whatIsToGoAtATimeIsCertain() throws IOException, InterruptedException {

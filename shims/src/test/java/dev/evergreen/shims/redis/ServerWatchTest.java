@@ -72,6 +72,16 @@ class ServerWatchTest {
                     : said(request)));
   }
 
+  /** What the former one was told is no cause of what this one has. */
+  @Test
+  void anotherStoreThatHasNothingIsEmptyToo() throws IOException {
+    assertEquals(Certainty.CERTAIN, certainty(ServerWatchTest::said));
+    Function<String, String> another = request -> said(request).replace("run_id:one", "run_id:2");
+    assertEquals(Certainty.CERTAIN, certainty(another));
+    // Once more the same: what it has not, somebody may have removed.
+    assertEquals(Certainty.BEFORE_RECORDING, certainty(another));
+  }
+
   /** What it has was asked before that, or behind it: only the second tells anything. */
   @Test
   void norIsOneThatHasReadItWhenItIsAsked() throws IOException {

@@ -139,6 +139,7 @@ class TraceMemoryTest {
     private Folds() {}
 
     public static void main(String[] arguments) throws Exception {
+      Thread.ofPlatform().daemon().start(Folds::endInTime);
       var directory = Path.of(arguments[0]);
       var retention = new Retention(Duration.ZERO, Long.MAX_VALUE);
       try (var recording = record(directory, retention);
@@ -150,6 +151,17 @@ class TraceMemoryTest {
         }
         System.out.println("folded");
       }
+    }
+
+    /** Who started it reads what it says until it ends. */
+    private static void endInTime() {
+      try {
+        Thread.sleep(Duration.ofSeconds(60));
+        System.out.println("not folded in time");
+      } catch (InterruptedException e) {
+        System.out.println("nobody knows how long it takes");
+      }
+      Runtime.getRuntime().halt(1);
     }
   }
 

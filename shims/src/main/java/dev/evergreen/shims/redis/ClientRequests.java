@@ -1,0 +1,332 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.DeadlineException;
+import dev.evergreen.fibers.WaitCancelledException;
+import dev.evergreen.provenance.Batch;
+import dev.evergreen.shims.redis.Redaction.Told;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/**
+ * Reads what a client says, finds where its requests end, and hands them to its {@link Session}:
+ * those that anybody's connection could carry out many at once, each other one alone. Of the
+ * client's fiber.
+ */
+final class ClientRequests {
+  private static final byte[] NOTHING = {};
+
+  /** What the record is told of a long request that may hold credentials. */
+  private static final Told LONG_SECRET =
+      new Told(
+          ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer(),
+          true,
+          true,
+          Told.UNCHANGED);
+
+  private final RedisShim shim;
+  private final Session session;
+  private final Connection connection;
+  private final Coming coming;
+  private final RequestScanner requests = new RequestScanner();
+  private byte[] rest = NOTHING;
+
+  /** Whether all is passed on without a look. */
+  private boolean passing;
+
+  /** Whether a request has begun that is too long to be looked at whole. */
+  private boolean amidLong;
+
+  ClientRequests(RedisShim shim, Session session, Connection connection, Coming coming) {
+    this.shim = shim;
+    this.session = session;
+    this.connection = connection;
+    this.coming = coming;
+  }
+
+  /** Deals with all that the client says, until it or the shim ends. */
+  void talk() throws IOException {
+    while (true) {
+      try {
+        if (!coming.holds()) {
+          shim.draining().run(connection::awaitInput);
+        }
+      } catch (WaitCancelledException | DeadlineException e) {
+        session.awaitAll();
+        return;
+      }
+      if (!takeWhatCame()) {
+        return;
+      }
+    }
+  }
+
+  private boolean takeWhatCame() throws IOException {
+    try (var loan = Buffers.borrow()) {
+      var bytes = loan.buffer();
+      bytes.put(rest);
+      int n = coming.takeInto(bytes, connection);
+      if (n < 0) {
+        session.endInput();
+        return false;
+      }
+      int end = bytes.position();
+      bytes.clear();
+      if (n > 0) {
+        return handle(bytes, end);
+      }
+      return true;
+    }
+  }
+
+  /** Deals with all that there is; false if the client is to go. */
+  private boolean handle(ByteBuffer bytes, int end) throws IOException {
+    if (passing) {
+      session.own().pass(bytes, 0, end);
+      return true;
+    }
+    int from = 0;
+    if (amidLong) {
+      requests.at = 0;
+      from = goOn(bytes, end);
+    }
+    var batch = shim.batches.take();
+    coming.begin(bytes, end);
+    try {
+      batch.begin(bytes, from);
+      boolean goesOn = amidLong || passing || split(bytes, end, batch);
+      coming.hides();
+      keepRest(bytes, end);
+      return goesOn;
+    } finally {
+      coming.end();
+      shim.batches.giveBack(batch);
+    }
+  }
+
+  /** Passes more of a long request on; answers where the next one begins. */
+  private int goOn(ByteBuffer bytes, int end) throws IOException {
+    var found = requests.scan(bytes, end);
+    amidLong = found == RequestScanner.Found.PART;
+    session.own().more(bytes, 0, requests.at, !amidLong);
+    if (found == RequestScanner.Found.STRANGE) {
+      passOn(bytes, requests.at, end);
+    }
+    return requests.at;
+  }
+
+  private void keepRest(ByteBuffer bytes, int end) throws IOException {
+    if (passing || amidLong) {
+      rest = NOTHING;
+      return;
+    }
+    int from = requests.atStart() ? requests.at : requests.began();
+    if (end - from == Buffers.SIZE || isLong()) {
+      beginLong(bytes, from, end);
+      return;
+    }
+    if (from == end) {
+      rest = NOTHING;
+    } else {
+      rest = new byte[end - from];
+      bytes.get(from, rest);
+    }
+    requests.moved(-from);
+  }
+
+  /**
+   * Whether the request says that it is longer than what is looked at whole, or than what Redis
+   * takes of somebody of whom it does not know who it is: it may refuse what it was told already.
+   */
+  private boolean isLong() {
+    boolean ofNobody = session.isOfNobody();
+    return !requests.atStart()
+        && (requests.declared() > (ofNobody ? Session.LONGEST_OF_NOBODY : Buffers.SIZE)
+            || (ofNobody && requests.count > Session.MOST_WORDS_OF_NOBODY));
+  }
+
+  private boolean split(ByteBuffer bytes, int end, Batch batch) throws IOException {
+    while (true) {
+      switch (requests.scan(bytes, end)) {
+        case PART -> {
+          submit(batch);
+          return true;
+        }
+        case EMPTY -> {
+          submit(batch);
+          session.passNothing(bytes, requests.began(), requests.at);
+          batch.begin(bytes, requests.at);
+        }
+        case WHOLE -> {
+          if (!handle(bytes, end, batch)) {
+            return false;
+          }
+        }
+        case LINE -> {
+          if (!handleLine(bytes, end, batch)) {
+            return false;
+          }
+          if (passing) {
+            return true;
+          }
+        }
+        case STRANGE -> {
+          submit(batch);
+          passOn(bytes, requests.began(), end);
+          return true;
+        }
+      }
+    }
+  }
+
+  /** From here on Redis is to judge what the client says, and nobody else. */
+  private void passOn(ByteBuffer bytes, int from, int end) throws IOException {
+    passing = true;
+    coming.hides();
+    session.passOn(bytes, from, end);
+  }
+
+  private boolean handleLine(ByteBuffer bytes, int end, Batch batch) throws IOException {
+    int from = requests.began();
+    int next = requests.at;
+    submit(batch);
+    var words = Inline.split(bytes, from, next);
+    if (words.isEmpty() || holdsZero(bytes, from, next)) {
+      passOn(bytes, from, end);
+      return true;
+    }
+    boolean goesOn = true;
+    if (words.get().isEmpty()) {
+      session.passNothing(bytes, from, next);
+    } else {
+      goesOn = handleWords(words.get(), bytes, from, next);
+    }
+    requests.restart(next);
+    batch.begin(bytes, next);
+    return goesOn;
+  }
+
+  /** To Redis a line with a zero in it does not end. */
+  static boolean holdsZero(ByteBuffer bytes, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (bytes.get(i) == 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean handleWords(List<byte[]> words, ByteBuffer bytes, int from, int to)
+      throws IOException {
+    var array = ByteBuffer.wrap(Inline.asArray(words));
+    var scanner = new RequestScanner();
+    scanner.scan(array, array.capacity());
+    var verb = verbOf(scanner, array);
+    var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
+    var line = new Batch();
+    line.begin(bytes, from);
+    line.add(to);
+    // To those who share nothing goes that one server might read in another way than the next.
+    var plain = new Batch();
+    plain.begin(array, 0);
+    plain.add(array.capacity());
+    return session.single(
+        verb, Words.of(verb, scanner, array), words.size(), plain, line, told.orElse(array));
+  }
+
+  /** Deals with a request that is whole; false if the client is to go. */
+  private boolean handle(ByteBuffer bytes, int end, Batch batch) throws IOException {
+    var verb = verbOf(requests, bytes);
+    if (verb == Verb.SHARED && session.mayShare(requests.count, requests.at - requests.began())) {
+      batch.add(requests.at);
+      if (batch.count() >= Session.MOST_AT_ONCE) {
+        submit(batch);
+      }
+      return true;
+    }
+    int from = requests.began();
+    int next = requests.at;
+    if (verb == Verb.MULTI && session.mayShareBlock() && addBlock(bytes, end, batch)) {
+      return true;
+    }
+    submit(batch);
+    batch.begin(bytes, from);
+    batch.add(next);
+    boolean goesOn =
+        session.single(
+            verb,
+            Words.of(verb, requests, bytes),
+            requests.count,
+            batch,
+            batch,
+            told(verb, bytes, from, next));
+    batch.begin(bytes, next);
+    return goesOn;
+  }
+
+  private Told told(Verb verb, ByteBuffer bytes, int from, int to) {
+    return redacts(verb) ? shim.redaction.of(Inline.wordsOf(bytes, from, to)) : Told.ALL;
+  }
+
+  /** What scripts do has to be watched, or it is nothing that matters. */
+  private Verb verbOf(RequestScanner request, ByteBuffer bytes) {
+    var verb = Verb.of(request, bytes);
+    return verb == Verb.SCRIPT && !shim.watchesScripts() ? Verb.SHARED : verb;
+  }
+
+  private static boolean redacts(Verb verb) {
+    return verb == Verb.AUTH || verb == Verb.HELLO || verb == Verb.SECRET;
+  }
+
+  /**
+   * Adds a transaction that has come whole, and that anybody's connection could carry out: from
+   * MULTI, which was just found, to EXEC. Else nothing has changed.
+   */
+  private boolean addBlock(ByteBuffer bytes, int end, Batch batch) {
+    int begins = requests.began();
+    int next = requests.at;
+    int before = batch.count();
+    boolean whole = requests.count == 1;
+    batch.add(next);
+    while (whole) {
+      whole = requests.scan(bytes, end) == RequestScanner.Found.WHOLE;
+      if (whole) {
+        var verb = verbOf(requests, bytes);
+        if (verb == Verb.EXEC && requests.count == 1) {
+          batch.add(requests.at);
+          return true;
+        }
+        whole = verb == Verb.SHARED;
+        batch.add(requests.at);
+      }
+    }
+    batch.cut(before);
+    requests.restart(begins);
+    requests.scan(bytes, next);
+    return false;
+  }
+
+  /** Hands all that may be shared over. */
+  private void submit(Batch batch) throws IOException {
+    if (batch.count() > 0) {
+      coming.showsFrom(batch.to());
+      session.share(batch);
+    }
+    batch.begin(batch.bytes(), batch.to());
+  }
+
+  private void beginLong(ByteBuffer bytes, int from, int end) throws IOException {
+    if (requests.atStart()) {
+      // A line that does not end.
+      passOn(bytes, from, end);
+      return;
+    }
+    var verb = verbOf(requests, bytes);
+    var words = Words.of(verb, requests, bytes);
+    session.begin(verb, words, bytes, from, end, redacts(verb) ? LONG_SECRET : Told.ALL);
+    amidLong = true;
+    rest = NOTHING;
+  }
+}

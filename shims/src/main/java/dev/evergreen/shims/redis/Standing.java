@@ -1,0 +1,390 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Unanswered;
+import dev.evergreen.shims.Tape;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What Redis knows of the connection of an {@link OwnUpstream}. What Redis says tells it, never
+ * what the client has asked for: so it holds whatever Redis refuses, queues or leaves unanswered.
+ *
+ * <p>Guarded by the upstream's lock, but for the database and the name, which are read without it.
+ */
+final class Standing {
+  /** What the record is told where {@link #database()} may be another one. */
+  static final String NO_DATABASE = "it cannot be told in which database a client is";
+
+  /** Redis has as many databases unless it was told otherwise. */
+  private static final int SURE_DATABASES = 16;
+
+  /** The words of a greeting with one user and nothing behind. */
+  private static final int SHORT_GREETING = 5;
+
+  /** What a message is. */
+  enum Meaning {
+    REPLY,
+    CONFIRMATION,
+    PUSH
+  }
+
+  private final Session session;
+  private final Tape tape;
+
+  /** What has come last. */
+  private final ReplyScanner reply;
+
+  final Queued queued = new Queued();
+  private final Subscriptions subscriptions = new Subscriptions();
+  private boolean watching;
+  private boolean monitoring;
+  private boolean tracking;
+  private boolean silent;
+  private boolean silentOnce;
+
+  /** The version in which Redis replies to what is expected next. */
+  private int protocol;
+
+  /**
+   * Whether nothing can be asked of a lane any more, and replies need not tell what they reply to.
+   */
+  private boolean pinned;
+
+  /** Whether nothing can be asked of a lane any more, though each reply tells to what it is one. */
+  private boolean stays;
+
+  /** Of the requests that are sent; written by the reader while none is under way. */
+  private volatile int database;
+
+  /** What Redis calls it; written by the reader, and by the sender while nothing is under way. */
+  private volatile String name;
+
+  Standing(Session session, Tape tape, ReplyScanner reply, int database, String name) {
+    this.session = session;
+    this.tape = tape;
+    this.reply = reply;
+    this.database = database;
+    this.name = name;
+    protocol = session.profile.identity().protocol();
+  }
+
+  int database() {
+    return database;
+  }
+
+  String name() {
+    return name;
+  }
+
+  /** Redis calls it so, or never will. */
+  void isNamed(String called) {
+    name = called;
+  }
+
+  /** From now on its client keeps to it, and replies need not tell what they reply to. */
+  void pin() {
+    pinned = true;
+  }
+
+  boolean isPinned() {
+    return pinned;
+  }
+
+  /** From now on its client keeps to it. */
+  void stay() {
+    stays = true;
+  }
+
+  /** Whether Redis replies to nothing at present. */
+  boolean isSilent() {
+    return silent || silentOnce;
+  }
+
+  /** Whether Redis simply does what it is asked, and replies. */
+  boolean doesAsItIsTold() {
+    return !(queued.isOpen() || isSilent() || pinned || hearsArrays());
+  }
+
+  /** Whether what is asked next may as well be asked elsewhere. */
+  boolean isPlain() {
+    return !(queued.isOpen() || watching || monitoring || tracking)
+        && !(isSilent() || pinned || stays)
+        && !subscriptions.any();
+  }
+
+  /** Whether the message that has begun may be none that answers anything. */
+  boolean mayPush() {
+    return switch (reply.kind()) {
+      case '>' -> true;
+      case '*' -> hearsArrays();
+      case '+' -> monitoring;
+      default -> false;
+    };
+  }
+
+  /** Whether messages come as arrays, like replies: in the new version they are pushes. */
+  private boolean hearsArrays() {
+    return protocol == 2 && subscriptions.any();
+  }
+
+  /** What the message is that has come, while a request may be waiting for its reply. */
+  Meaning meaning(@Nullable Expected next) {
+    boolean asked = next != null && isOfPubSub(next.verb);
+    return switch (reply.kind()) {
+      case '>' -> asked && isConfirmation() ? Meaning.CONFIRMATION : Meaning.PUSH;
+      case '*' -> {
+        if (!(asked && protocol == 2) && !hearsArrays()) {
+          yield Meaning.REPLY;
+        }
+        if (isConfirmation()) {
+          yield asked ? Meaning.CONFIRMATION : Meaning.PUSH;
+        }
+        var word = reply.word();
+        yield word.equals("message") || word.equals("pmessage") || word.equals("smessage")
+            ? Meaning.PUSH
+            : Meaning.REPLY;
+      }
+      case '+' -> {
+        var word = reply.word();
+        boolean line = monitoring && !word.isEmpty() && Character.isDigit(word.charAt(0));
+        yield line ? Meaning.PUSH : Meaning.REPLY;
+      }
+      default -> Meaning.REPLY;
+    };
+  }
+
+  /** Whether what is replied may come as messages of several. */
+  static boolean isOfPubSub(Verb verb) {
+    return verb == Verb.SUBSCRIBE || verb == Verb.UNSUBSCRIBE;
+  }
+
+  private boolean isConfirmation() {
+    return reply.word().endsWith("subscribe");
+  }
+
+  /** A message has come that answers nothing. */
+  void pushed() {
+    if (isConfirmation()) {
+      count();
+    }
+  }
+
+  private void count() {
+    subscriptions.become(reply.word(), reply.lastInteger());
+  }
+
+  /** A confirmation has come; answers whether it is the last one to that request. */
+  boolean confirmed(Expected next) {
+    queued.learnOfNone();
+    if (next.confirmed == 0 && next.words.count() == 1) {
+      // Leaves all that there are, or says once that there are none.
+      next.toConfirm = Math.max(1, subscriptions.of(reply.word()));
+    }
+    count();
+    return ++next.confirmed >= next.toConfirm;
+  }
+
+  /** The reply to a request has come. */
+  void replied(Expected next) {
+    boolean refused = reply.isError();
+    queued.learn(next.verb, reply);
+    if (queued.takes(next.verb)) {
+      if (!refused) {
+        queued.add(next);
+      }
+    } else if (!refused) {
+      carriedOut(next);
+    } else if (next.verb == Verb.EXEC && queued.isOpen()) {
+      endQueue();
+    } else if (next.verb == Verb.HELLO && mayHaveNamed(next.words)) {
+      stays = true;
+      session.profile.becomesUnknown();
+    }
+    session.settingsMayHaveChanged(next.told, refused);
+  }
+
+  /**
+   * Whether Redis may have taken the client for a user whom the greeting names, though it has
+   * refused the greeting for what comes behind that.
+   */
+  private boolean mayHaveNamed(Words words) {
+    boolean names = !words.whole() || (!words.user().isEmpty() && words.count() > SHORT_GREETING);
+    var word = reply.word();
+    return names && !word.startsWith("NOPROTO") && !word.startsWith("NOAUTH");
+  }
+
+  private void carriedOut(Expected next) {
+    var words = next.words;
+    switch (next.verb) {
+      case SELECT -> isIn(words.number());
+      case AUTH -> session.profile.becomes(words.user(), words.password());
+      case HELLO -> {
+        speaks(words);
+        session.profile.greeted(words);
+        name = words.name().isEmpty() ? name : words.name();
+      }
+      case SET_NAME -> {
+        if (!words.ofShim()) {
+          session.profile.isNamed(words.name());
+        }
+        name = words.name();
+      }
+      case REPLY_ON -> {
+        silent = false;
+        silentOnce = false;
+      }
+      case TRACKING -> tracking = words.first().equalsIgnoreCase("on");
+      case MULTI -> queued.begin();
+      case EXEC -> {
+        execute();
+        endQueue();
+      }
+      case DISCARD -> endQueue();
+      case WATCH -> watching = true;
+      case UNWATCH -> watching = false;
+      case MONITOR -> monitoring = true;
+      case REPLACES -> session.storeIsReplaced();
+      case PAUSES -> session.othersArePaused(words.number());
+      case RELEASES -> session.othersAreReleased();
+      case RESET -> {
+        reset();
+        session.profile.wasReset();
+      }
+      default -> {}
+    }
+  }
+
+  private void isIn(int which) {
+    database = which;
+    session.profile.isIn(which);
+  }
+
+  private void speaks(Words words) {
+    int wanted = words.number();
+    protocol = wanted == 2 || wanted == 3 ? wanted : protocol;
+  }
+
+  /** What was queued has been carried out, but for what was refused then. */
+  private void execute() {
+    if (reply.isNil()) {
+      return;
+    }
+    for (var one : queued.all()) {
+      session.settingsMayHaveChanged(one.told, reply.holdsError());
+      if (!reply.holdsError()) {
+        carriedOut(one);
+      } else if (one.verb == Verb.SELECT) {
+        // Which of the commands was refused is not looked at.
+        pinned = true;
+        tape.gap(NO_DATABASE);
+      } else {
+        pinned |= !one.verb.leavesConnection();
+      }
+    }
+  }
+
+  private void endQueue() {
+    // If there was no transaction, what is watched still is.
+    watching &= queued.isUnsure();
+    queued.end();
+  }
+
+  private void reset() {
+    endQueue();
+    watching = false;
+    monitoring = false;
+    tracking = false;
+    silent = false;
+    silentOnce = false;
+    subscriptions.end();
+    database = 0;
+    name = "";
+    protocol = 2;
+  }
+
+  /** Whether Redis says nothing to it. */
+  boolean isSilent(Expected next) {
+    boolean queues = queued.takes(next.verb);
+    return switch (next.verb) {
+      case STREAM -> false;
+      case NOTHING -> true;
+      case REPLY_ON -> queues && silent;
+      case RESET -> silentOnce;
+      // Redis takes nothing of the kind from who has subscribed.
+      case REPLY_OFF, REPLY_SKIP -> isSilent() || !(queues || hearsArrays());
+      default -> isSilent();
+    };
+  }
+
+  /**
+   * What comes behind a MULTI that was not replied to is done at once if that was refused, or else
+   * at the EXEC; or never, if that was stopped by what was watched, or refused.
+   */
+  Unanswered unanswered(Verb verb) {
+    boolean mayBeQueued = verb != Verb.NOTHING && queued.takes(verb);
+    return mayBeQueued || (queued.isOpen() && verb == Verb.EXEC)
+        ? Unanswered.OUTCOME_UNKNOWN
+        : Unanswered.NONE_EXPECTED;
+  }
+
+  /**
+   * Lets it do what it does without a word; says whether nobody knows then what is a reply to what.
+   */
+  boolean changesUnheard(Expected next) {
+    silentOnce = false;
+    if (next.verb == Verb.NOTHING) {
+      return false;
+    }
+    if (queued.takes(next.verb)) {
+      queued.add(next);
+      return false;
+    }
+    switch (next.verb) {
+      case REPLY_OFF -> silent = true;
+      case REPLY_SKIP -> silentOnce = !silent;
+      case MULTI -> queued.beginUnheard(next.words.count());
+      case EXEC -> {
+        if (queued.holds(Verb::isUneven)) {
+          return true;
+        }
+        if (queued.holds(verb -> verb == Verb.SELECT)) {
+          // What was queued behind it is on record in the database before.
+          tape.gap(NO_DATABASE);
+        }
+        queued.all().forEach(this::changeUnheard);
+        endQueue();
+      }
+      case DISCARD -> {
+        if (queued.holds(verb -> !verb.leavesConnection())) {
+          // It was done, or not.
+          return true;
+        }
+        endQueue();
+      }
+      case RESET -> {
+        reset();
+        session.profile.wasReset();
+      }
+      case SUBSCRIBE, UNSUBSCRIBE, MONITOR -> {
+        // Messages come nevertheless.
+        return true;
+      }
+      default -> changeUnheard(next);
+    }
+    return false;
+  }
+
+  /** Nobody can know whether it was refused. */
+  private void changeUnheard(Expected next) {
+    pinned |= !next.verb.leavesConnection();
+    if (next.verb == Verb.HELLO) {
+      speaks(next.words);
+    } else if (next.verb == Verb.SELECT) {
+      int wanted = next.words.number();
+      if (wanted >= SURE_DATABASES) {
+        tape.gap(NO_DATABASE);
+      } else if (wanted >= 0) {
+        isIn(wanted);
+      }
+    }
+  }
+}
