@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Clients that are broken or mean ill, beside one that is served all the while. */
 @Timeout(120)
@@ -410,6 +411,71 @@ class HostileClientsTest {
           await(() -> hungUp.getCount() == 0);
         }
       }
+    }
+  }
+
+  /** Seen: each of them kept a whole report on the heap, which none of the limits counts. */
+  @ParameterizedTest
+  @ValueSource(strings = {"stats detail dump\r\n", "stats conns\r\n", BINARY})
+  void reportsThatAreNotTakenTakeNoMemory(String asked) throws Exception {
+    int clients = 40;
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var first = server.connect()) {
+      assertEquals("OK", first.ask("stats detail on"));
+      for (int i = 0; i < 10_000; i++) {
+        var prefix = "p".repeat(240) + i;
+        server.server().details.count(prefix + ":", Details.Kind.GET);
+      }
+      first.exchange("");
+      fillConnectionList(server.server());
+      long before = usedHeap();
+      var deaf = new ArrayList<Client>();
+      for (int i = 0; i < clients; i++) {
+        deaf.add(server.connectWithSmallBuffer());
+        deaf.getLast().send(asked.equals(BINARY) ? request(0x10, "", "conns", "") : asked);
+      }
+      await(() -> server.server().blockedWriters.count() == clients);
+      long used = usedHeap() - before;
+      assertTrue(used < clients * 1_000_000L, () -> used + " bytes of heap");
+      for (var client : deaf) {
+        client.close();
+      }
+      await(() -> server.server().limit.served() == 1);
+      checkServes(server);
+    }
+  }
+
+  private static final String BINARY = "binary";
+
+  /** Lists the only connection so often that the report has some megabytes. */
+  private static void fillConnectionList(MemcachedServer server) {
+    var session = server.sessions.firstEntry().getValue();
+    for (int number = 10_000; number < 30_000; number++) {
+      server.sessions.put(number, new Session(server, session.connection, number));
+    }
+  }
+
+  private static long usedHeap() {
+    System.gc();
+    var runtime = Runtime.getRuntime();
+    return runtime.totalMemory() - runtime.freeMemory();
+  }
+
+  /** Its length comes first, so it is made whole: by a few at a time. */
+  @Test
+  void dumpsThatMustBeWholeAreRefusedBeyondSome() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      var dumps = server.server().details.wholeDumps;
+      int all = dumps.drainPermits();
+      client.send(request(0x10, "", "detail dump", ""));
+      assertEquals("\u0081\u0010\0\0\0\0\0\u0082", client.read(24).substring(0, 8));
+      assertEquals("Out of memory", client.read(13));
+      dumps.release(all);
+      client.send(request(0x10, "", "detail dump", ""));
+      var dumped = "detailed" + "END\r\n";
+      assertEquals(dumped, client.read(24 + dumped.length() + 24).substring(24, 24 + dumped.length()));
+      await(() -> dumps.availablePermits() == all);
     }
   }
 

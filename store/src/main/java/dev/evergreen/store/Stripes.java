@@ -15,7 +15,10 @@ final class Stripes {
   /** In numbers: the places, and behind them what keeps a stripe out of another one's cache line. */
   private static final int STRIDE = PLACES + 16;
 
-  private static final int MOST_STRIPES = 64;
+  /** Many more than threads that run at a time, so that few of those have the same one. */
+  private static final int STRIPES_PER_PROCESSOR = 16;
+
+  private static final int MOST_STRIPES = 128;
 
   private final AtomicInteger taken = new AtomicInteger();
   private final AtomicLongArray numbers;
@@ -23,8 +26,7 @@ final class Stripes {
 
   Stripes() {
     int processors = Runtime.getRuntime().availableProcessors();
-    // Some more than processors, so that few threads that run at a time have the same one.
-    int count = Math.min(MOST_STRIPES, Integer.highestOneBit(processors) * 8);
+    int count = Math.min(MOST_STRIPES, Integer.highestOneBit(processors) * STRIPES_PER_PROCESSOR);
     mask = count - 1;
     numbers = new AtomicLongArray(count * STRIDE);
   }
