@@ -152,12 +152,13 @@ final class Scheduler {
       pollUnpolled(thief, now);
     }
     var victim = oldest(thief, now, thief.index() + 1, processors.length - 1, 0);
+    // Made before, since what was taken would be lost if there were no memory for it.
+    var event = new Events.Stole();
     var task = victim == null ? null : victim.ready().take(now);
     if (task == null) {
       return thief.ready().take(now);
     }
     thief.counters().steals.add();
-    var event = new Events.Stole();
     if (event.shouldCommit()) {
       event.processor = thief.index();
       event.from = victim == null ? -1 : victim.index();
@@ -182,9 +183,11 @@ final class Scheduler {
       return null;
     }
     long waited = other.ready().oldestWait(now);
+    // Made before, since what was taken would be lost if there were no memory for it.
+    var event = new Events.Helped();
     var task = other.ready().take(now);
     if (task != null) {
-      helped(helper, other, waited);
+      helped(event, helper, other, waited);
     }
     return task;
   }
@@ -214,15 +217,15 @@ final class Scheduler {
         long unpolled = other.unpolled(now);
         if (unpolled > boundNanos) {
           helper.pollFor(other);
-          helped(helper, other, unpolled);
+          helped(new Events.Helped(), helper, other, unpolled);
         }
       }
     }
   }
 
-  private static void helped(Processor helper, Processor other, long waited) {
+  private static void helped(
+      Events.Helped event, Processor helper, Processor other, long waited) {
     helper.counters().helps.add();
-    var event = new Events.Helped();
     if (event.shouldCommit()) {
       event.processor = helper.index();
       event.other = other.index();
