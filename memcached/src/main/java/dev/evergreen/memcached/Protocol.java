@@ -107,6 +107,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
             return step;
           }
           answeredBefore++;
+          in.answered();
         }
       } while (in.fill());
       return Step.DONE;

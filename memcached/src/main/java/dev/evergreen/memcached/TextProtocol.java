@@ -278,6 +278,7 @@ final class TextProtocol extends Protocol {
         return Step.CLOSE;
       }
       firstKey = 0;
+      in.answered();
       in.more();
       newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
     } while (newline == in.end);

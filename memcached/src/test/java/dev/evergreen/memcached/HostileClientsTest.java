@@ -512,6 +512,39 @@ class HostileClientsTest {
     }
   }
 
+  /** Seen: a byte now and then kept a place for hours. */
+  @ParameterizedTest
+  @EnumSource
+  void aClientThatDribblesALineIsIdle(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofMillis(300));
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      await(() -> server.server().limit.served() == 1);
+      while (server.server().limit.served() == 1) {
+        dribble(client);
+        Thread.sleep(20);
+      }
+      await(() -> server.server().statistics.idleKicks.sum() == 1);
+    }
+  }
+
+  /** As in memcached, whose idle clients are none that owe a value. */
+  @ParameterizedTest
+  @EnumSource
+  void aClientWhoseValueTakesLongerIsNotIdle(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(2));
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      client.send("set k 0 0 12\r\n");
+      for (int i = 0; i < 12; i++) {
+        Thread.sleep(250);
+        client.send("v");
+      }
+      client.send("\r\n");
+      assertEquals("STORED", client.line());
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void connectionsBeyondTheLimitAreTurnedAway(Mode mode) throws Exception {
