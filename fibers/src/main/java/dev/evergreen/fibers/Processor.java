@@ -85,8 +85,20 @@ final class Processor implements Runnable {
     this.scheduler = scheduler;
     this.index = index;
     poller = new EventPoll(descriptors, scratch);
-    outbox = settings.io() == Io.IO_URING ? new RingOutbox() : Outbox.NONE;
+    try {
+      outbox = settings.io() == Io.IO_URING ? new RingOutbox() : Outbox.NONE;
+    } catch (IOException | RuntimeException | Error e) {
+      poller.close(Carrier.currentScratch());
+      throw e;
+    }
     spinning = new Spinning(settings.spinning());
+  }
+
+  /** Gives back what it has of the system, when it does not run any more. */
+  void close() {
+    poller.close(Carrier.currentScratch());
+    outbox.close();
+    buffers.discard();
   }
 
   /** The processor on which the caller runs, or null if it is none of ours. */

@@ -39,9 +39,17 @@ final class Scheduler {
     boundNanos = settings.ageBound().toNanos();
     processors = new Processor[settings.processors()];
     carriers = new Carrier[processors.length];
-    for (int i = 0; i < processors.length; i++) {
-      processors[i] = new Processor(this, i, descriptors, settings);
-      carriers[i] = new Carrier(processors[i], settings.name() + "-processor-" + i);
+    int made = 0;
+    try {
+      for (; made < processors.length; made++) {
+        processors[made] = new Processor(this, made, descriptors, settings);
+        carriers[made] = new Carrier(processors[made], settings.name() + "-processor-" + made);
+      }
+    } catch (IOException | RuntimeException | Error e) {
+      for (int i = 0; i < made; i++) {
+        processors[i].close();
+      }
+      throw e;
     }
     watch =
         helping && processors.length > 1 ? new Watch(this, settings.name(), boundNanos / 2) : null;
@@ -267,9 +275,7 @@ final class Scheduler {
   /** Gives the pollers back; after {@link #stop}, when no socket is left. */
   void release() {
     for (var processor : processors) {
-      processor.poller().close(Carrier.currentScratch());
-      processor.outbox().close();
-      processor.buffers().discard();
+      processor.close();
     }
   }
 

@@ -11,6 +11,7 @@ import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.fibers.MemoryPair;
 import dev.evergreen.fibers.Pace;
 import java.io.IOException;
+import java.lang.Thread.State;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,7 +21,9 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -411,6 +414,54 @@ class HostileClientsTest {
           await(() -> hungUp.getCount() == 0);
         }
       }
+    }
+  }
+
+  @Test
+  void whatFailsOfTheMaintenanceKeepsNothingElseFromBeingDone() throws Exception {
+    var settings =
+        TestServer.settings(Mode.PROCESSORS)
+            .withWriteTimeout(Duration.ofMillis(1))
+            .withLeastRate(1);
+    var failed = new AtomicInteger();
+    Runnable failing =
+        () -> {
+          failed.incrementAndGet();
+          throw new OutOfMemoryError("no memory to hang up, says the test");
+        };
+    try (var server = TestServer.start(settings)) {
+      var pace = new Pace();
+      pace.waits();
+      try (var _ = server.server().blockedWriters.hold(pace, failing)) {
+        await(() -> failed.get() > 0);
+        long rounds = server.server().store.upkeep().rounds();
+        await(() -> failed.get() > 3);
+        assertTrue(server.server().store.upkeep().rounds() > rounds);
+      }
+    }
+  }
+
+  /** Who opens its port again then would find it taken. */
+  @Test
+  void whoEndsAServerThatIsBeingEndedWaitsForThat() throws Exception {
+    var go = new CountDownLatch(1);
+    var server = TestServer.start(Mode.PROCESSORS);
+    server.server().spawn(() -> awaitThoughInterrupted(go));
+    var first = Thread.ofPlatform().start(server::close);
+    server.server().awaitEnd();
+    var second = Thread.ofPlatform().start(server::close);
+    await(() -> second.getState() == State.WAITING || !second.isAlive());
+    boolean waits = second.isAlive();
+    go.countDown();
+    first.join();
+    second.join();
+    assertTrue(waits);
+  }
+
+  private static void awaitThoughInterrupted(CountDownLatch latch) {
+    while (latch.getCount() > 0) {
+      LockSupport.parkNanos(1_000_000);
+      var _ = Thread.interrupted();
     }
   }
 
