@@ -23,7 +23,7 @@ public final class DescriptorStress {
 
   /** A real number, so that giving it back too early or twice could hit another one. */
   private static Descriptor open() {
-    return new Descriptor(TABLE, PollCalls.openEvent(Carrier.currentScratch()));
+    return Descriptor.of(TABLE, PollCalls.openEvent(Carrier.currentScratch()));
   }
 
   @JCStressTest

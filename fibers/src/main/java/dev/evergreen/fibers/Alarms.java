@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import java.util.NoSuchElementException;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The alarms of one processor. Its carrier runs those that are due; others may do so when it does
@@ -28,29 +29,41 @@ final class Alarms {
 
   /** Runs what is due at {@code now}. */
   void runDue(long now) {
-    while (nanosToNext(now) == 0) {
-      var alarm = alarms.pollFirst();
-      if (alarm == null) {
-        return;
+    for (var alarm = first(); alarm != null && alarm.at() - now <= 0; alarm = first()) {
+      // Somebody else may take it in between. To take the first one whatever it is needs memory
+      // when it is taken already, and is lost if there is none.
+      if (take(alarm)) {
+        alarm.task().run();
       }
-      if (alarm.at() - now > 0) {
-        // Somebody else took the due one in between.
-        alarms.add(alarm);
-        return;
+    }
+  }
+
+  private boolean take(Alarm alarm) {
+    try {
+      return alarms.remove(alarm);
+    } catch (OutOfMemoryError e) {
+      if (alarms.contains(alarm)) {
+        throw e;
       }
-      alarm.task().run();
+      // By us or by another one: better twice than never.
+      return true;
+    }
+  }
+
+  private @Nullable Alarm first() {
+    if (alarms.isEmpty()) {
+      return null;
+    }
+    try {
+      return alarms.first();
+    } catch (NoSuchElementException e) {
+      return null;
     }
   }
 
   /** The time from {@code now} to the next alarm: 0 if it is due, negative if there is none. */
   long nanosToNext(long now) {
-    if (alarms.isEmpty()) {
-      return -1;
-    }
-    try {
-      return Math.max(0, alarms.first().at() - now);
-    } catch (NoSuchElementException e) {
-      return -1;
-    }
+    var first = first();
+    return first == null ? -1 : Math.max(0, first.at() - now);
   }
 }

@@ -31,11 +31,21 @@ final class Descriptor extends UseCount {
   private volatile @Nullable Poller poller;
   private volatile Buffers.@Nullable Loan kept;
 
-  Descriptor(Descriptors table, int number) {
+  private Descriptor(Descriptors table, int number) {
     this.table = table;
     this.number = number;
     key = table.newKey(number);
     table.add(this);
+  }
+
+  /** That of a number that is open. It is closed if that fails: nobody else would know of it. */
+  static Descriptor of(Descriptors table, int number) {
+    try {
+      return new Descriptor(table, number);
+    } catch (RuntimeException | Error e) {
+      FileCalls.close(Carrier.currentScratch(), number);
+      throw e;
+    }
   }
 
   int number() {

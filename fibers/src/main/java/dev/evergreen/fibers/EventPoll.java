@@ -57,9 +57,12 @@ final class EventPoll implements Poller {
       FileCalls.close(scratch, epoll);
       throw Errno.of(eventfd, "make an eventfd");
     }
-    Errno.check(
-        PollCalls.add(scratch, epoll, eventfd, PollCalls.EPOLLIN | PollCalls.EPOLLET, WAKE_UP),
-        "register an eventfd");
+    int added =
+        PollCalls.add(scratch, epoll, eventfd, PollCalls.EPOLLIN | PollCalls.EPOLLET, WAKE_UP);
+    if (added < 0) {
+      close(scratch);
+      throw Errno.of(added, "register an eventfd");
+    }
   }
 
   @Override

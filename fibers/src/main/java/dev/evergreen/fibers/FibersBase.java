@@ -58,7 +58,12 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
       fibers.remove(fiber);
       throw new FibersClosedException();
     }
-    fiber.start();
+    try {
+      fiber.start();
+    } catch (RuntimeException | Error e) {
+      fibers.remove(fiber);
+      throw e;
+    }
     return fiber;
   }
 

@@ -136,7 +136,7 @@ final class JdkListener extends ListenerBase {
               fibers,
               JdkConnection.configure(accepted, address() instanceof InetSocketAddress, options),
               address() instanceof UnixDomainSocketAddress file ? file : null));
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException | Error e) {
       accepted.close();
       throw e;
     }

@@ -45,10 +45,20 @@ final class OwnConnection extends Connection {
   /** Where what the reader wrote waits to leave, while the reader waits. */
   private volatile @Nullable Outbox postedAt;
 
-  OwnConnection(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
+  private OwnConnection(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
     this.fibers = fibers;
     this.descriptor = descriptor;
     this.home = home;
+  }
+
+  /** The connection of a socket, which is closed if that fails: its peer would wait for ever. */
+  static OwnConnection opened(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
+    try {
+      return fibers.opened(new OwnConnection(fibers, descriptor, home));
+    } catch (RuntimeException | Error e) {
+      descriptor.close();
+      throw e;
+    }
   }
 
   static Connection connect(
@@ -58,11 +68,11 @@ final class OwnConnection extends Connection {
       SocketOptions options)
       throws IOException {
     var descriptor = OwnSockets.open(fibers.descriptors(), address, options);
-    var connection = new OwnConnection(fibers, descriptor, fibers.here());
+    var connection = opened(fibers, descriptor, fibers.here());
     try {
-      fibers.opened(connection).connect(address, limit);
+      connection.connect(address, limit);
       return connection;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       connection.close();
       throw e;
     }

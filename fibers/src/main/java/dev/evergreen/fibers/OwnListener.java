@@ -33,7 +33,7 @@ final class OwnListener extends ListenerBase {
     try {
       OwnSockets.listen(descriptor, address, options);
       return new OwnListener(fibers, descriptor, options);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException | Error e) {
       descriptor.close();
       throw e;
     }
@@ -106,8 +106,8 @@ final class OwnListener extends ListenerBase {
 
   private Connection accepted(int fd) {
     acceptedInARow++;
-    return fibers.opened(
-        new OwnConnection(fibers, new Descriptor(fibers.descriptors(), fd), fibers.place()));
+    return OwnConnection.opened(
+        fibers, Descriptor.of(fibers.descriptors(), fd), fibers.place());
   }
 
   @Override

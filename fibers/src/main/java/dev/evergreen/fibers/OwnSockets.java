@@ -20,11 +20,11 @@ final class OwnSockets {
     int fd =
         Errno.check(
             SocketCalls.open(scratch, Addresses.family(address)), "open a socket for " + address);
-    var descriptor = new Descriptor(table, fd);
+    var descriptor = Descriptor.of(table, fd);
     try {
       configure(scratch, fd, address, options);
       return descriptor;
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException | Error e) {
       descriptor.close();
       throw e;
     }

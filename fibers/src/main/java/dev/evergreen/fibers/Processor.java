@@ -85,8 +85,20 @@ final class Processor implements Runnable {
     this.scheduler = scheduler;
     this.index = index;
     poller = new EventPoll(descriptors, scratch);
-    outbox = settings.io() == Io.IO_URING ? new RingOutbox() : Outbox.NONE;
+    try {
+      outbox = settings.io() == Io.IO_URING ? new RingOutbox() : Outbox.NONE;
+    } catch (IOException | RuntimeException | Error e) {
+      poller.close(Carrier.currentScratch());
+      throw e;
+    }
     spinning = new Spinning(settings.spinning());
+  }
+
+  /** Gives back what it has of the system, when it does not run any more. */
+  void close() {
+    poller.close(Carrier.currentScratch());
+    outbox.close();
+    buffers.discard();
   }
 
   /** The processor on which the caller runs, or null if it is none of ours. */
@@ -146,15 +158,34 @@ final class Processor implements Runnable {
   public void run() {
     // Until the end, and then until nothing is left.
     while (!scheduler.stopping() || !ready.isEmpty()) {
-      now = System.nanoTime();
-      var task = next();
-      if (task != null) {
-        counters.runs.add();
-        turnOver = false;
-        task.run();
-      } else if (!scheduler.stopping()) {
-        sleep();
+      try {
+        step();
+      } catch (Throwable e) {
+        // Whatever it is, such as no memory for an alarm: all fibers depend on this thread.
+        tellFailed(e);
       }
+    }
+  }
+
+  private void step() {
+    now = System.nanoTime();
+    var task = next();
+    if (task != null) {
+      counters.runs.add();
+      turnOver = false;
+      task.run();
+    } else if (!scheduler.stopping()) {
+      sleep();
+    }
+  }
+
+  private static void tellFailed(Throwable failure) {
+    try {
+      var carrier = Thread.currentThread();
+      carrier.getUncaughtExceptionHandler().uncaughtException(carrier, failure);
+    } catch (Throwable e) {
+      // There may be no memory for that, either.
+      Thread.onSpinWait();
     }
   }
 
@@ -189,8 +220,11 @@ final class Processor implements Runnable {
   private void deliver(Poller from, int events) {
     if (events > 0) {
       delivering = true;
-      from.deliver(scratch, events);
-      delivering = false;
+      try {
+        from.deliver(scratch, events);
+      } finally {
+        delivering = false;
+      }
     }
   }
 
@@ -205,18 +239,29 @@ final class Processor implements Runnable {
     if (spinning.pays() && findsBySpinning()) {
       return;
     }
+    // Made before and told afterwards, since an event of the poller's is lost if that fails between.
+    var slept = new Events.Slept();
     state = SLEEPING;
     int events = 0;
-    if (scheduler.nothingReady() && !scheduler.stopping()) {
-      long nanos = alarms.nanosToNext(System.nanoTime());
-      if (nanos != 0) {
-        events = await(nanos);
+    try {
+      if (scheduler.nothingReady() && !scheduler.stopping()) {
+        long nanos = alarms.nanosToNext(System.nanoTime());
+        if (nanos != 0) {
+          slept.begin();
+          events = await(nanos);
+          slept.end();
+        }
       }
+    } finally {
+      state = RUNNING;
+      scheduler.awake();
     }
-    state = RUNNING;
-    scheduler.awake();
     deliver(poller, events);
     alarms.runDue(now);
+    if (slept.shouldCommit()) {
+      slept.processor = index;
+      slept.commit();
+    }
   }
 
   /**
@@ -255,19 +300,14 @@ final class Processor implements Runnable {
     counters.sleeps.add();
     counters.polls.add();
     POLLED_AT.setOpaque(this, now + FAR_NANOS);
-    var event = new Events.Slept();
-    event.begin();
     long asleepAt = System.nanoTime();
-    int events = poller.await(scratch, nanos);
-    now = System.nanoTime();
-    spinning.slept(now - asleepAt);
-    POLLED_AT.setOpaque(this, now);
-    event.end();
-    if (event.shouldCommit()) {
-      event.processor = index;
-      event.commit();
+    try {
+      return poller.await(scratch, nanos);
+    } finally {
+      now = System.nanoTime();
+      spinning.slept(now - asleepAt);
+      POLLED_AT.setOpaque(this, now);
     }
-    return events;
   }
 
   /**

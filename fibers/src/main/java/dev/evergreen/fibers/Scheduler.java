@@ -39,9 +39,17 @@ final class Scheduler {
     boundNanos = settings.ageBound().toNanos();
     processors = new Processor[settings.processors()];
     carriers = new Carrier[processors.length];
-    for (int i = 0; i < processors.length; i++) {
-      processors[i] = new Processor(this, i, descriptors, settings);
-      carriers[i] = new Carrier(processors[i], settings.name() + "-processor-" + i);
+    int made = 0;
+    try {
+      for (; made < processors.length; made++) {
+        processors[made] = new Processor(this, made, descriptors, settings);
+        carriers[made] = new Carrier(processors[made], settings.name() + "-processor-" + made);
+      }
+    } catch (IOException | RuntimeException | Error e) {
+      for (int i = 0; i < made; i++) {
+        processors[i].close();
+      }
+      throw e;
     }
     watch =
         helping && processors.length > 1 ? new Watch(this, settings.name(), boundNanos / 2) : null;
@@ -152,12 +160,13 @@ final class Scheduler {
       pollUnpolled(thief, now);
     }
     var victim = oldest(thief, now, thief.index() + 1, processors.length - 1, 0);
+    // Made before, since what was taken would be lost if there were no memory for it.
+    var event = new Events.Stole();
     var task = victim == null ? null : victim.ready().take(now);
     if (task == null) {
       return thief.ready().take(now);
     }
     thief.counters().steals.add();
-    var event = new Events.Stole();
     if (event.shouldCommit()) {
       event.processor = thief.index();
       event.from = victim == null ? -1 : victim.index();
@@ -182,9 +191,11 @@ final class Scheduler {
       return null;
     }
     long waited = other.ready().oldestWait(now);
+    // Made before, since what was taken would be lost if there were no memory for it.
+    var event = new Events.Helped();
     var task = other.ready().take(now);
     if (task != null) {
-      helped(helper, other, waited);
+      helped(event, helper, other, waited);
     }
     return task;
   }
@@ -214,15 +225,15 @@ final class Scheduler {
         long unpolled = other.unpolled(now);
         if (unpolled > boundNanos) {
           helper.pollFor(other);
-          helped(helper, other, unpolled);
+          helped(new Events.Helped(), helper, other, unpolled);
         }
       }
     }
   }
 
-  private static void helped(Processor helper, Processor other, long waited) {
+  private static void helped(
+      Events.Helped event, Processor helper, Processor other, long waited) {
     helper.counters().helps.add();
-    var event = new Events.Helped();
     if (event.shouldCommit()) {
       event.processor = helper.index();
       event.other = other.index();
@@ -264,9 +275,7 @@ final class Scheduler {
   /** Gives the pollers back; after {@link #stop}, when no socket is left. */
   void release() {
     for (var processor : processors) {
-      processor.poller().close(Carrier.currentScratch());
-      processor.outbox().close();
-      processor.buffers().discard();
+      processor.close();
     }
   }
 

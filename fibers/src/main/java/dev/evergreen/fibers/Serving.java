@@ -40,29 +40,49 @@ record Serving(
       } catch (ClosedChannelException | WaitCancelledException | DeadlineException e) {
         return;
       } catch (IOException | OutOfMemoryError e) {
-        if (!told) {
-          told = true;
-          LOG.log(Level.WARNING, "no connection can be accepted for now: {0}", e.getMessage());
-        }
-        try {
-          fibers.sleep(PAUSE);
-        } catch (InterruptedException interrupted) {
-          Thread.currentThread().interrupt();
+        told = told || tell(e);
+        if (!pause()) {
           return;
         }
       }
     }
   }
 
-  private void start(Connection connection) {
-    if (!served.add(connection)) {
-      // The listener was closed; the next accept will say so.
-      connection.close();
-      limit.leave();
-      return;
-    }
+  /** Says whether it was told: there may be no memory for that, either. */
+  private static boolean tell(Throwable obstacle) {
     try {
-      starter.start(connection, () -> serveAdmitted(connection));
+      LOG.log(
+          Level.WARNING, "no connection can be accepted for now: {0}", obstacle.getMessage());
+      return true;
+    } catch (OutOfMemoryError e) {
+      return false;
+    }
+  }
+
+  /** Waits a little; false if the acceptor was interrupted. */
+  private boolean pause() {
+    try {
+      fibers.sleep(PAUSE);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } catch (OutOfMemoryError e) {
+      // Nor for sleeping: others may let go of some.
+      Fibers.letOthersRun();
+      return true;
+    }
+  }
+
+  private void start(Connection connection) {
+    try {
+      if (served.add(connection)) {
+        starter.start(connection, () -> serveAdmitted(connection));
+      } else {
+        // The listener was closed; the next accept will say so.
+        connection.close();
+        limit.leave();
+      }
     } catch (RuntimeException | Error e) {
       served.remove(connection);
       limit.leave();

@@ -65,14 +65,20 @@ final class TimeLimit implements Runnable {
     var rung = armed;
     armed = null;
     if (waiting) {
-      if (until - System.nanoTime() <= 0) {
-        gate.open();
-      } else if (rung != null) {
-        arm(until, rung.processor);
-      } else {
-        // It rang before it was noted: the one who waits begins anew.
+      // If it rang before it was noted, the one who waits begins anew.
+      if (until - System.nanoTime() <= 0 || rung == null || !rearm(rung.processor)) {
         gate.open();
       }
+    }
+  }
+
+  /** Says whether there was memory for that; else the one who waits is to look for some. */
+  private boolean rearm(Processor processor) {
+    try {
+      arm(until, processor);
+      return true;
+    } catch (OutOfMemoryError e) {
+      return false;
     }
   }
 }

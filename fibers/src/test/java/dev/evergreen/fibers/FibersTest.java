@@ -126,6 +126,28 @@ class FibersTest {
     }
   }
 
+  /** Such as one for which there is no memory. All fibers of the processor would stand. */
+  @Test
+  void anAlarmThatFailsEndsNoProcessor() throws Exception {
+    try (var fibers = (ProcessorFibers) Kind.TWO_PROCESSORS.start()) {
+      for (int i = 0; i < 2; i++) {
+        var processor = fibers.place();
+        var failed = new CountDownLatch(1);
+        processor.alarm(
+            System.nanoTime(),
+            () -> {
+              failed.countDown();
+              throw new OutOfMemoryError("as the test wants it");
+            });
+        failed.await();
+        var ran = new CountDownLatch(1);
+        processor.alarm(System.nanoTime(), ran::countDown);
+        ran.await();
+        fibers.spawnAt(processor, () -> {}).join();
+      }
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aTimerThatIsCancelledNeverRings(Kind kind) throws Exception {

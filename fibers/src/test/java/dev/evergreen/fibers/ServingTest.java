@@ -8,6 +8,9 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -77,6 +80,38 @@ class ServingTest {
         (_, _) -> {
           throw new OutOfMemoryError("as the test wants it");
         });
+  }
+
+  /** Nobody would accept any more, and all who connect would wait. */
+  @ParameterizedTest
+  @EnumSource
+  void anAcceptorThatFindsNoMemoryForALogGoesOn(Kind kind) throws Exception {
+    var logger = Logger.getLogger(Listener.class.getName());
+    var full = new FullLog();
+    logger.addHandler(full);
+    try {
+      whoseFiberFindsNoMemoryTakesNobodysPlace(kind);
+      assertTrue(full.asked > 0);
+    } finally {
+      logger.removeHandler(full);
+    }
+  }
+
+  private static final class FullLog extends Handler {
+    volatile int asked;
+
+    @Override
+    @SuppressWarnings("NonAtomicVolatileUpdate") // Of one acceptor.
+    public void publish(LogRecord log) {
+      asked++;
+      throw new OutOfMemoryError("as the test wants it");
+    }
+
+    @Override
+    public void flush() {}
+
+    @Override
+    public void close() {}
   }
 
   /** Whatever becomes of one connection, others are accepted. */

@@ -189,11 +189,23 @@ final class AdminCommands {
       }
       case "detail" -> details();
       case "cachedump" -> cacheDump();
-      default -> {
-        var report = StatsReport.of(server, name, protocol.in::letOthersRun);
-        yield report == null ? protocol.reply(ERROR) : write(report);
-      }
+      case "sizes_enable", "sizes_disable" -> say("STAT sizes_status disabled");
+      default -> report(name);
     };
+  }
+
+  private Step report(String name) throws IOException {
+    try (var _ = protocol.beginReport()) {
+      boolean known =
+          StatsReport.tell(
+              server, name, (stat, value) -> tell("STAT " + stat + ' ' + value + "\r\n"));
+      return known ? write("END\r\n") : protocol.reply(ERROR);
+    }
+  }
+
+  private void tell(CharSequence line) throws IOException {
+    protocol.out.text(line);
+    protocol.toldLine();
   }
 
   private Step write(String text) throws IOException {
@@ -206,7 +218,10 @@ final class AdminCommands {
       case "on" -> server.details.enable(true);
       case "off" -> server.details.enable(false);
       case "dump" -> {
-        return write(server.details.dump());
+        try (var _ = protocol.beginReport()) {
+          server.details.dump(this::tell);
+        }
+        return Step.DONE;
       }
       default -> {
         return say("CLIENT_ERROR usage: stats detail on|off|dump");
@@ -305,16 +320,19 @@ final class AdminCommands {
     long[] left = {limit};
     boolean more = limit > 0;
     while (more && left[0] > 0) {
-      more =
-          walker.step(
-              BUCKETS_PER_STEP,
-              (key, item) -> {
-                if (left[0]-- > 0) {
-                  dump.show(key, item, text);
-                }
-              });
-      protocol.out.text(text);
-      text.setLength(0);
+      for (int i = 0; i < BUCKETS_PER_STEP && more; i++) {
+        more =
+            walker.step(
+                1,
+                (key, item) -> {
+                  if (left[0]-- > 0) {
+                    dump.show(key, item, text);
+                  }
+                });
+        // One bucket at a time, as all who do not take their lists keep the text of so much.
+        protocol.out.text(text);
+        text.setLength(0);
+      }
       protocol.session().connection.flush();
       protocol.in.letOthersRun();
     }

@@ -419,7 +419,7 @@ final class BinaryProtocol extends Protocol {
       return refuse(Refusal.NOT_ALLOWED);
     }
     boolean later = extrasLength > 0 && extraInt(0) != 0;
-    store.flush(later ? expiry(0) : server.clock.second());
+    flushItems(later ? expiry(0) : server.clock.second());
     return quiet ? Step.DONE : respond(0, NOTHING);
   }
 
@@ -441,17 +441,17 @@ final class BinaryProtocol extends Protocol {
     if (name.startsWith("detail ")) {
       return details(name.substring("detail ".length()));
     }
-    var report = StatsReport.of(server, name.split(" ", 2)[0], in::letOthersRun);
-    if (report == null) {
-      return refuse(Refusal.NOT_FOUND);
+    try (var _ = beginReport()) {
+      boolean known =
+          StatsReport.tell(
+              server,
+              name.split(" ", 2)[0],
+              (stat, value) -> {
+                stat(stat, value);
+                toldLine();
+              });
+      return known ? respond(0, NOTHING) : refuse(Refusal.NOT_FOUND);
     }
-    for (var lines = report.lines().iterator(); lines.hasNext(); ) {
-      var words = lines.next().split(" ", 3);
-      if (words.length == 3) {
-        stat(words[1], words[2]);
-      }
-    }
-    return respond(0, NOTHING);
   }
 
   private Step details(String what) throws IOException {
@@ -460,9 +460,23 @@ final class BinaryProtocol extends Protocol {
     } else if (what.startsWith("off")) {
       server.details.enable(false);
     } else if (what.startsWith("dump")) {
-      stat("detailed", server.details.dump());
+      return dumpDetails();
     } else {
       return refuse(Refusal.NOT_FOUND);
+    }
+    return respond(0, NOTHING);
+  }
+
+  private Step dumpDetails() throws IOException {
+    var details = server.details;
+    // All of it lies in memory until the client has taken it, since its length comes first.
+    if (!details.wholeDumps.tryAcquire()) {
+      return refuse(Refusal.OUT_OF_MEMORY);
+    }
+    try {
+      stat("detailed", details.wholeDump());
+    } finally {
+      details.wholeDumps.release();
     }
     return respond(0, NOTHING);
   }

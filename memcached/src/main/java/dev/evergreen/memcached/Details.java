@@ -1,31 +1,53 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.store.Key;
+import java.io.IOException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /** Counts requests by the prefix of their key, while somebody wants it: {@code stats detail}. */
 final class Details {
   /** What is counted. */
   enum Kind {
-    GET(0),
-    HIT(1),
-    SET(2),
-    DELETE(3);
+    GET(0, " get "),
+    HIT(1, " hit "),
+    SET(2, " set "),
+    DELETE(3, " del ");
 
     private final int place;
+    private final String shown;
 
-    Kind(int place) {
+    Kind(int place, String shown) {
       this.place = place;
+      this.shown = shown;
     }
   }
 
   /** Clients choose prefixes; beyond so many, further ones are not counted. */
   private static final int MOST_PREFIXES = 10_000;
 
+  /** Of a prefix and its numbers. */
+  private static final int LONGEST_LINE = Key.MAX_LENGTH + 128;
+
+  /** So much of the heap may be dumps that are whole; each lies there twice when it is made. */
+  private static final int PART_FOR_DUMPS = 16;
+
   private final char delimiter;
   private final Map<String, AtomicLongArray> counts = new ConcurrentHashMap<>();
   private volatile boolean enabled;
+
+  /** How many may have all counts in one piece, as the binary protocol says its length first. */
+  final Semaphore wholeDumps =
+      new Semaphore(
+          (int)
+              Math.clamp(
+                  Runtime.getRuntime().maxMemory()
+                      / PART_FOR_DUMPS
+                      / (2L * MOST_PREFIXES * LONGEST_LINE),
+                  1,
+                  Integer.MAX_VALUE));
 
   Details(char delimiter, boolean enabled) {
     this.delimiter = delimiter;
@@ -59,21 +81,29 @@ final class Details {
     counts.clear();
   }
 
-  String dump() {
+  /** Who is told the counts. */
+  interface Reader {
+    /** The line of the next prefix, or the last one. */
+    void line(CharSequence line) throws IOException;
+  }
+
+  /** Tells them line by line: all together they may be megabytes. */
+  void dump(Reader reader) throws IOException {
+    for (var entry : counts.entrySet()) {
+      var count = entry.getValue();
+      var line = new StringBuilder("PREFIX ").append(entry.getKey());
+      for (var kind : Kind.values()) {
+        line.append(kind.shown).append(count.get(kind.place));
+      }
+      reader.line(line.append("\r\n"));
+    }
+    reader.line("END\r\n");
+  }
+
+  /** All of them together, for who has one of {@link #wholeDumps} until it has left. */
+  String wholeDump() throws IOException {
     var text = new StringBuilder();
-    counts.forEach(
-        (prefix, count) ->
-            text.append("PREFIX ")
-                .append(prefix)
-                .append(" get ")
-                .append(count.get(0))
-                .append(" hit ")
-                .append(count.get(1))
-                .append(" set ")
-                .append(count.get(2))
-                .append(" del ")
-                .append(count.get(3))
-                .append("\r\n"));
-    return text.append("END\r\n").toString();
+    dump(text::append);
+    return text.toString();
   }
 }

@@ -47,6 +47,13 @@ final class Input implements AutoCloseable {
 
   private boolean ended;
   private boolean waiting;
+
+  /** Whether a command was answered, or the client came, since it was waited for last. */
+  private boolean answered = true;
+
+  /** Whether a value is waited for; a moment ago is good enough. */
+  boolean amidValue;
+
   private int lastActive;
 
   /** The bytes; those from {@link #at} to {@link #end} are to be used. */
@@ -66,9 +73,14 @@ final class Input implements AutoCloseable {
     return waiting;
   }
 
-  /** The second in which something came last, or the connection itself. */
+  /** The second in which a command was answered last, or the connection came. */
   int lastActive() {
     return lastActive;
+  }
+
+  /** A command was answered, so that its client is not idle. */
+  void answered() {
+    answered = true;
   }
 
   /**
@@ -97,6 +109,7 @@ final class Input implements AutoCloseable {
    */
   void letOthersRun() throws IOException {
     server.statistics.yields.increment();
+    noteActive();
     if (Fibers.othersWait()) {
       // What is left of a buffer that is well filled would take as much memory elsewhere, which
       // is better only where there are few buffers.
@@ -171,10 +184,15 @@ final class Input implements AutoCloseable {
   /** Drops so many bytes, waiting for those that are not there yet. */
   void skip(long bytes) throws IOException {
     long left = bytes;
-    while (left > available()) {
-      left -= available();
-      at = end;
-      more();
+    amidValue = true;
+    try {
+      while (left > available()) {
+        left -= available();
+        at = end;
+        more();
+      }
+    } finally {
+      amidValue = false;
     }
     at += (int) left;
   }
@@ -197,8 +215,28 @@ final class Input implements AutoCloseable {
     return n > 0;
   }
 
+  private void noteActive() {
+    if (answered) {
+      lastActive = server.clock.second();
+    }
+  }
+
+  /**
+   * Begins the time in which a client must say something whole, whatever comes of it meanwhile:
+   * else a byte now and then would keep its place. Amid a value each pause has that time.
+   */
+  private void limitIdleness() {
+    var idle = server.settings.idleTimeout;
+    if (!idle.isZero() && (answered || amidValue)) {
+      connection.readDeadline(amidValue ? Session.FOR_EVER : idle);
+    }
+  }
+
   private void awaitMore() throws IOException {
     giveBack();
+    noteActive();
+    limitIdleness();
+    answered = false;
     waiting = true;
     try {
       connection.awaitInput();
@@ -210,7 +248,6 @@ final class Input implements AutoCloseable {
       throw e;
     }
     waiting = false;
-    lastActive = server.clock.second();
     var _ = awaitTurn(at);
   }
 

@@ -15,6 +15,7 @@ import dev.evergreen.store.Store;
 import dev.evergreen.store.StoreOptions;
 import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.SocketTimeoutException;
@@ -129,7 +130,19 @@ public final class MemcachedServer implements AutoCloseable {
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
+  private final CountDownLatch allClosed = new CountDownLatch(1);
   private final Thread maintainer;
+
+  /**
+   * What is done now and then; whatever fails of it, the rest is done. The last may wait for what
+   * others do with live items. Made once, since the clock must go on when there is no memory.
+   */
+  private final Runnable[] upkeep = {
+    this::hangUpOnSlowClients, this::maintainStore, this::sweepLiveItems
+  };
+
+  /** Of the maintainer: whether another second has begun. */
+  private boolean newSecond;
 
   /** The file of our UNIX socket, if there is one. */
   private volatile @Nullable Object ownSocket;
@@ -163,15 +176,20 @@ public final class MemcachedServer implements AutoCloseable {
     if (settings.io != null) {
       builder.io(settings.io);
     }
-    fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
+    try {
+      fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
+    } catch (RuntimeException | Error e) {
+      store.close();
+      throw e instanceof UncheckedIOException ? new IOException(e.getMessage(), e) : e;
+    }
     maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
   }
 
   /**
    * Starts a server.
    *
-   * @throws IOException if an address, the path, the file of accounts or those for TLS cannot be
-   *     had; nothing is left running then
+   * @throws IOException if an address, the path, the file of accounts, those for TLS or what the
+   *     processors need of the system cannot be had; nothing is left running then
    * @throws IllegalArgumentException if the limits do not fit together; the message says which
    */
   public static MemcachedServer start(MemcachedSettings settings) throws IOException {
@@ -323,14 +341,23 @@ public final class MemcachedServer implements AutoCloseable {
 
   /** Whatever goes wrong, the clock must go on: all expiry depends on it. */
   private void maintainOnce() {
-    try {
-      if (clock.tick() && live != null) {
-        live.sweep();
+    newSecond = clock.tick();
+    for (int i = 0; i < upkeep.length; i++) {
+      try {
+        upkeep[i].run();
+      } catch (Throwable e) {
+        tellFailed(e);
       }
-      hangUpOnSlowClients();
-      store.maintain();
-    } catch (Throwable e) {
-      tellFailed(e);
+    }
+  }
+
+  private void maintainStore() {
+    store.maintain();
+  }
+
+  private void sweepLiveItems() {
+    if (newSecond && live != null) {
+      live.sweep();
     }
   }
 
@@ -484,26 +511,42 @@ public final class MemcachedServer implements AutoCloseable {
     ended.countDown();
   }
 
-  /** Stops listening, closes all connections, and gives all memory back. Blocks; idempotent. */
+  /**
+   * Stops listening, closes all connections, and gives all memory back. Blocks until that is done,
+   * also by another caller; idempotent.
+   */
   @Override
   public void close() {
     if (closed.getAndSet(true)) {
+      awaitClosed();
       return;
     }
-    end();
-    closing.countDown();
-    // While it is open no other file can have its key.
-    deleteSocket();
-    fibers.close();
     try {
-      maintainer.join();
+      end();
+      closing.countDown();
+      // While it is open no other file can have its key.
+      deleteSocket();
+      fibers.close();
+      try {
+        maintainer.join();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      if (live != null) {
+        live.close();
+      }
+      store.close();
+    } finally {
+      allClosed.countDown();
+    }
+  }
+
+  private void awaitClosed() {
+    try {
+      allClosed.await();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    if (live != null) {
-      live.close();
-    }
-    store.close();
   }
 
   /** Unless another server has put its own there since. */

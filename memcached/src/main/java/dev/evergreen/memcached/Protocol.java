@@ -1,6 +1,8 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.SlowPeers;
+import dev.evergreen.fibers.SlowPeers.Direction;
 import dev.evergreen.memcached.live.LiveItem;
 import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.store.Change;
@@ -19,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   private static final MemorySegment NO_KEY = MemorySegment.ofArray(new byte[1]);
+  private static final int LINES_PER_STEP = 128;
 
   final MemcachedServer server;
   final Store store;
@@ -43,6 +46,9 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
 
   /** How many requests are left of this turn. */
   private int left;
+
+  /** How many lines of a report were told. */
+  private int toldLines;
 
   /** How many requests were answered whose replies may not have left. */
   int answeredBefore;
@@ -101,6 +107,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
             return step;
           }
           answeredBefore++;
+          in.answered();
         }
       } while (in.fill());
       return Step.DONE;
@@ -126,6 +133,36 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   /** Says that what is being done is as much work as many requests. */
   final void endTurn() {
     left = 0;
+  }
+
+  /**
+   * Begins a reply of any number of lines, each of which is {@link #toldLine told} when it is
+   * written. To be closed behind the last one.
+   */
+  final SlowPeers.Hold beginReport() {
+    toldLines = 0;
+    return server.longReplies.hold(session().connection, Direction.SENDING);
+  }
+
+  /** After some lines others get their turn; what the request said is needed no more. */
+  final void toldLine() throws IOException {
+    if (++toldLines % LINES_PER_STEP == 0) {
+      in.letOthersRun();
+    }
+  }
+
+  /** Ends the life of all items of now, or of those that there are at the second. */
+  final void flushItems(int second) throws IOException {
+    boolean waits = store.isPurgeDue();
+    if (waits) {
+      // It may take seconds, for all who ask for it meanwhile, too.
+      in.giveBack();
+      session().connection.flush();
+    }
+    store.flush(second);
+    if (waits) {
+      in.goOn();
+    }
   }
 
   private void begin(Session session) {

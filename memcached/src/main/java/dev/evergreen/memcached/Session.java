@@ -33,9 +33,6 @@ final class Session {
   /** Whether the client may say anything but who he is. */
   boolean authenticated;
 
-  /** Whether a value is waited for; a moment ago is good enough. */
-  boolean receivesValue;
-
   private @Nullable Set<Topic> watched;
 
   Session(MemcachedServer server, Connection connection, int number) {
@@ -51,7 +48,7 @@ final class Session {
     if (watched != null) {
       return "conn_watch";
     }
-    if (receivesValue) {
+    if (in.amidValue) {
       return "conn_nread";
     }
     if (server.blockedWriters.keepFor(connection) || server.valueHolders.keepFor(connection)) {

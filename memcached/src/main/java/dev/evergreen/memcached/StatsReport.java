@@ -11,13 +11,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The replies to {@code stats}, by the names that exporters and clients read. What has no meaning
  * here is 0, as readers insist on it: of slabs, of cold items, of what never fails here. All items
  * are of one class, 1. Hot ones are those that the store calls new, warm ones those that are
  * proven; its pages are the store's segments.
+ *
+ * <p>A report is told as it is made: some are long, and nobody but their clients would bound how
+ * many of them lie in memory.
  */
 final class StatsReport {
   private static final int CLOCK_TICKS = 100;
@@ -25,60 +27,57 @@ final class StatsReport {
   /** An epoll, an eventfd and an io_uring. */
   private static final int DESCRIPTORS_OF_PROCESSOR = 3;
 
-  private static final int SESSIONS_PER_STEP = 32;
-
   /** The share of memory beyond which new items are evicted before proven ones. */
   private static final int HOT_PERCENT = (int) Math.round(100 * Store.SHARE_OF_NEW);
 
-  /** Lets others run amid a long report. */
-  interface Others {
-    void letRun() throws IOException;
+  /** Who is told what a report says. */
+  interface Reader {
+    /** The next line. */
+    void stat(String name, String value) throws IOException;
   }
 
   private final MemcachedServer server;
-  private final Others others;
-  private final StringBuilder text = new StringBuilder();
+  private final Reader reader;
 
-  private StatsReport(MemcachedServer server, Others others) {
+  private StatsReport(MemcachedServer server, Reader reader) {
     this.server = server;
-    this.others = others;
+    this.reader = reader;
   }
 
-  /** The report of this name, line by line, the general one without a name; null if none has it. */
-  static @Nullable String of(MemcachedServer server, String name, Others others)
-      throws IOException {
-    var report = new StatsReport(server, others);
-    return switch (name) {
+  /** Tells the report of this name, the general one without a name; false if none has it. */
+  static boolean tell(MemcachedServer server, String name, Reader reader) throws IOException {
+    var report = new StatsReport(server, reader);
+    switch (name) {
       case "" -> report.general();
       case "settings" -> report.settings();
       case "items" -> report.items();
       case "slabs" -> report.slabs();
-      case "sizes" -> report.sizes();
-      case "sizes_enable", "sizes_disable" -> "STAT sizes_status disabled\r\n";
-      case "extstore" -> report.end();
+      // memcached answers so unless it was started with an option to count sizes.
+      case "sizes", "sizes_enable", "sizes_disable" -> report.stat("sizes_status", "disabled");
+      case "extstore" -> {
+        // There is none, of which nothing is told.
+      }
       case "conns" -> report.connectionList();
-      default -> null;
-    };
+      default -> {
+        return false;
+      }
+    }
+    return true;
   }
 
-  private StatsReport stat(String name, Object value) {
-    text.append("STAT ").append(name).append(' ').append(value).append("\r\n");
+  private StatsReport stat(String name, Object value) throws IOException {
+    reader.stat(name, value.toString());
     return this;
   }
 
-  private String end() {
-    return text.append("END\r\n").toString();
-  }
-
-  private String general() {
+  private void general() throws IOException {
     process();
     connections();
     commands();
     memory();
-    return end();
   }
 
-  private void process() {
+  private void process() throws IOException {
     var times = processorTimes();
     stat("pid", ProcessHandle.current().pid())
         .stat("uptime", server.clock.uptime())
@@ -107,7 +106,7 @@ final class StatsReport {
     return "%d.%06d".formatted(micros / 1_000_000, micros % 1_000_000);
   }
 
-  private void connections() {
+  private void connections() throws IOException {
     var counts = server.statistics;
     stat("max_connections", server.settings.connections)
         .stat("curr_connections", server.limit.served())
@@ -125,7 +124,7 @@ final class StatsReport {
         .stat("idle_kicks", counts.idleKicks);
   }
 
-  private void commands() {
+  private void commands() throws IOException {
     var counts = server.statistics;
     var store = server.store.stats();
     stat("cmd_get", counts.getHits.sum() + counts.getMisses.sum())
@@ -159,7 +158,7 @@ final class StatsReport {
     stat("bytes_read", counts.read).stat("bytes_written", counts.written);
   }
 
-  private void memory() {
+  private void memory() throws IOException {
     var store = server.store.stats();
     var upkeep = server.store.upkeep();
     stat("limit_maxbytes", store.limit())
@@ -213,7 +212,7 @@ final class StatsReport {
         .stat("live_keys", server.live == null ? 0 : server.live.size());
   }
 
-  private String settings() {
+  private void settings() throws IOException {
     var settings = server.settings;
     var address = server.addresses().getFirst();
     int port = address instanceof InetSocketAddress inet ? inet.getPort() : 0;
@@ -268,7 +267,6 @@ final class StatsReport {
     if (settings.tls != null) {
       tls(settings.tls);
     }
-    return end();
   }
 
   private String protocols() {
@@ -278,7 +276,7 @@ final class StatsReport {
     return !binary ? "ascii" : settings.speaksText ? "auto-negotiate" : "binary";
   }
 
-  private void tls(ServerTls.Settings tls) {
+  private void tls(ServerTls.Settings tls) throws IOException {
     var files = tls.certificates().getFirst();
     var authority = files.authority();
     // memcached shows the bits of its library's modes, not the number that was given.
@@ -307,7 +305,7 @@ final class StatsReport {
     return is ? "on" : "off";
   }
 
-  private String items() {
+  private void items() throws IOException {
     var store = server.store.stats();
     var upkeep = server.store.upkeep();
     var queues = server.store.queues();
@@ -343,10 +341,9 @@ final class StatsReport {
           .stat("items:1:hits_to_cold", 0)
           .stat("items:1:hits_to_temp", 0);
     }
-    return end();
   }
 
-  private String slabs() {
+  private void slabs() throws IOException {
     var store = server.store.stats();
     var counts = server.statistics;
     if (store.items() > 0) {
@@ -368,15 +365,9 @@ final class StatsReport {
           .stat("1:touch_hits", counts.touchHits);
     }
     stat("active_slabs", store.items() > 0 ? 1 : 0).stat("total_malloced", store.memory());
-    return end();
   }
 
-  /** memcached answers so unless it was started with an option to count sizes. */
-  private String sizes() {
-    return stat("sizes_status", "disabled").end();
-  }
-
-  private String connectionList() throws IOException {
+  private void connectionList() throws IOException {
     int now = server.clock.second();
     int listener = 0;
     for (var address : server.addresses()) {
@@ -385,24 +376,22 @@ final class StatsReport {
           .stat(prefix + "state", "conn_listening")
           .stat(prefix + "secs_since_last_cmd", server.clock.uptime());
     }
-    int listed = 0;
     for (var session : server.sessions.values()) {
-      if (++listed % SESSIONS_PER_STEP == 0) {
-        others.letRun();
-      }
-      var prefix = session.number + ":";
+      String address;
+      String local;
       try {
-        var address = session.connection.peerAddress();
-        var local = session.connection.localAddress();
-        stat(prefix + "addr", show(address))
-            .stat(prefix + "listen_addr", show(local))
-            .stat(prefix + "state", session.state())
-            .stat(prefix + "secs_since_last_cmd", now - session.in.lastActive());
+        address = show(session.connection.peerAddress());
+        local = show(session.connection.localAddress());
       } catch (IOException ignored) {
         // It was closed meanwhile; the others are still worth telling.
+        continue;
       }
+      var prefix = session.number + ":";
+      stat(prefix + "addr", address)
+          .stat(prefix + "listen_addr", local)
+          .stat(prefix + "state", session.state())
+          .stat(prefix + "secs_since_last_cmd", now - session.in.lastActive());
     }
-    return end();
   }
 
   private static String show(SocketAddress address) {

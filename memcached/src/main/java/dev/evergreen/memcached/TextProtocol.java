@@ -267,7 +267,9 @@ final class TextProtocol extends Protocol {
       while (last > in.at && in.byteAt(last - 1) != ' ') {
         last--;
       }
-      if (in.end - last > Key.MAX_LENGTH) {
+      // What ends the line may have come by half.
+      int keyEnd = in.byteAt(in.end - 1) == '\r' ? in.end - 1 : in.end;
+      if (keyEnd - last > Key.MAX_LENGTH) {
         return Step.CLOSE;
       }
       line.split(in.memory, in.at, last);
@@ -276,6 +278,7 @@ final class TextProtocol extends Protocol {
         return Step.CLOSE;
       }
       firstKey = 0;
+      in.answered();
       in.more();
       newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
     } while (newline == in.end);
@@ -555,7 +558,7 @@ final class TextProtocol extends Protocol {
       }
       delay = line.integer();
     }
-    store.flush(delay > 0 ? server.clock.expiry(delay) : server.clock.second());
+    flushItems(delay > 0 ? server.clock.expiry(delay) : server.clock.second());
     return reply(OK);
   }
 

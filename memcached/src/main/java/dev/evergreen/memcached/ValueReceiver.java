@@ -46,13 +46,13 @@ final class ValueReceiver {
     }
     if (protocol.in.available() < whole) {
       protocol.keepHead();
-      protocol.session().receivesValue = true;
+      protocol.in.amidValue = true;
       try {
         if (!comes((int) whole)) {
           return receiveInPieces((int) length, terminator, replaces);
         }
       } finally {
-        protocol.session().receivesValue = false;
+        protocol.in.amidValue = false;
       }
     }
     var in = protocol.in;

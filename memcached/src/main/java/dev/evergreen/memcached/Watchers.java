@@ -132,6 +132,7 @@ final class Watchers {
       connection.write(TextProtocol.bytes("OK\r\n"));
       connection.flush();
       connection.readTimeout(Session.FOR_EVER);
+      connection.readDeadline(Session.FOR_EVER);
       // Whoever is called when this returns writes there, too: so this fiber is the one that sends.
       var sender = Thread.currentThread();
       try {

@@ -11,6 +11,7 @@ import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.fibers.MemoryPair;
 import dev.evergreen.fibers.Pace;
 import java.io.IOException;
+import java.lang.Thread.State;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,12 +21,15 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Clients that are broken or mean ill, beside one that is served all the while. */
 @Timeout(120)
@@ -413,6 +417,119 @@ class HostileClientsTest {
     }
   }
 
+  @Test
+  void whatFailsOfTheMaintenanceKeepsNothingElseFromBeingDone() throws Exception {
+    var settings =
+        TestServer.settings(Mode.PROCESSORS)
+            .withWriteTimeout(Duration.ofMillis(1))
+            .withLeastRate(1);
+    var failed = new AtomicInteger();
+    Runnable failing =
+        () -> {
+          failed.incrementAndGet();
+          throw new OutOfMemoryError("no memory to hang up, says the test");
+        };
+    try (var server = TestServer.start(settings)) {
+      var pace = new Pace();
+      pace.waits();
+      try (var _ = server.server().blockedWriters.hold(pace, failing)) {
+        await(() -> failed.get() > 0);
+        long rounds = server.server().store.upkeep().rounds();
+        await(() -> failed.get() > 3);
+        assertTrue(server.server().store.upkeep().rounds() > rounds);
+      }
+    }
+  }
+
+  /** Who opens its port again then would find it taken. */
+  @Test
+  void whoEndsAServerThatIsBeingEndedWaitsForThat() throws Exception {
+    var go = new CountDownLatch(1);
+    var server = TestServer.start(Mode.PROCESSORS);
+    server.server().spawn(() -> awaitThoughInterrupted(go));
+    var first = Thread.ofPlatform().start(server::close);
+    server.server().awaitEnd();
+    var second = Thread.ofPlatform().start(server::close);
+    await(() -> second.getState() == State.WAITING || !second.isAlive());
+    boolean waits = second.isAlive();
+    go.countDown();
+    first.join();
+    second.join();
+    assertTrue(waits);
+  }
+
+  private static void awaitThoughInterrupted(CountDownLatch latch) {
+    while (latch.getCount() > 0) {
+      LockSupport.parkNanos(1_000_000);
+      var _ = Thread.interrupted();
+    }
+  }
+
+  /** Seen: each of them kept a whole report on the heap, which none of the limits counts. */
+  @ParameterizedTest
+  @ValueSource(strings = {"stats detail dump\r\n", "stats conns\r\n", BINARY})
+  void reportsThatAreNotTakenTakeNoMemory(String asked) throws Exception {
+    int clients = 40;
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var first = server.connect()) {
+      assertEquals("OK", first.ask("stats detail on"));
+      for (int i = 0; i < 10_000; i++) {
+        var prefix = "p".repeat(240) + i;
+        server.server().details.count(prefix + ":", Details.Kind.GET);
+      }
+      first.exchange("");
+      fillConnectionList(server.server());
+      long before = usedHeap();
+      var deaf = new ArrayList<Client>();
+      for (int i = 0; i < clients; i++) {
+        deaf.add(server.connectWithSmallBuffer());
+        deaf.getLast().send(asked.equals(BINARY) ? request(0x10, "", "conns", "") : asked);
+      }
+      await(() -> server.server().blockedWriters.count() == clients);
+      long used = usedHeap() - before;
+      assertTrue(used < clients * 1_000_000L, () -> used + " bytes of heap");
+      for (var client : deaf) {
+        client.close();
+      }
+      await(() -> server.server().limit.served() == 1);
+      checkServes(server);
+    }
+  }
+
+  private static final String BINARY = "binary";
+
+  /** Lists the only connection so often that the report has some megabytes. */
+  private static void fillConnectionList(MemcachedServer server) {
+    var session = server.sessions.firstEntry().getValue();
+    for (int number = 10_000; number < 30_000; number++) {
+      server.sessions.put(number, new Session(server, session.connection, number));
+    }
+  }
+
+  private static long usedHeap() {
+    System.gc();
+    var runtime = Runtime.getRuntime();
+    return runtime.totalMemory() - runtime.freeMemory();
+  }
+
+  /** Its length comes first, so it is made whole: by a few at a time. */
+  @Test
+  void dumpsThatMustBeWholeAreRefusedBeyondSome() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      var dumps = server.server().details.wholeDumps;
+      int all = dumps.drainPermits();
+      client.send(request(0x10, "", "detail dump", ""));
+      assertEquals("\u0081\u0010\0\0\0\0\0\u0082", client.read(24).substring(0, 8));
+      assertEquals("Out of memory", client.read(13));
+      dumps.release(all);
+      client.send(request(0x10, "", "detail dump", ""));
+      var dumped = "detailed" + "END\r\n";
+      assertEquals(dumped, client.read(24 + dumped.length() + 24).substring(24, 24 + dumped.length()));
+      await(() -> dumps.availablePermits() == all);
+    }
+  }
+
   private static boolean takesMore(Client client) {
     try {
       return !client.read(1 << 12).isEmpty();
@@ -443,6 +560,39 @@ class HostileClientsTest {
       client.send("set k 0 0 5\r\nva");
       assertEquals("", client.rest());
       await(() -> server.server().statistics.idleKicks.sum() == 1);
+    }
+  }
+
+  /** Seen: a byte now and then kept a place for hours. */
+  @ParameterizedTest
+  @EnumSource
+  void aClientThatDribblesALineIsIdle(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofMillis(300));
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      await(() -> server.server().limit.served() == 1);
+      while (server.server().limit.served() == 1) {
+        dribble(client);
+        Thread.sleep(20);
+      }
+      await(() -> server.server().statistics.idleKicks.sum() == 1);
+    }
+  }
+
+  /** As in memcached, whose idle clients are none that owe a value. */
+  @ParameterizedTest
+  @EnumSource
+  void aClientWhoseValueTakesLongerIsNotIdle(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(2));
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      client.send("set k 0 0 12\r\n");
+      for (int i = 0; i < 12; i++) {
+        Thread.sleep(250);
+        client.send("v");
+      }
+      client.send("\r\n");
+      assertEquals("STORED", client.line());
     }
   }
 

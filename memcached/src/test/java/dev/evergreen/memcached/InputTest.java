@@ -59,6 +59,22 @@ class InputTest {
     }
   }
 
+  /** Seen: half of the line's end was taken for a part of the key. */
+  @ParameterizedTest
+  @EnumSource
+  void theLastKeyOfALongLineIsAsLongAsKeysMayBeThoughTheEndComesInPieces(Mode mode)
+      throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("");
+      var key = " " + "k".repeat(250);
+      sendInPieces(server, client, "get" + key.repeat(10) + "\r", "\n");
+      assertEquals("END", client.line());
+      sendInPieces(server, client, "get" + key.repeat(10) + "\r", "k\n");
+      assertEquals("CLIENT_ERROR bad command line format", client.line());
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void whileABinaryRequestIsWaitedForThereIsNoBuffer(Mode mode) throws Exception {

@@ -205,7 +205,11 @@ final class Arithmetic {
     long begin = records.valueAt(place, 0);
     for (int i = digits; i < length; ) {
       int piece = Math.min(length - i, records.contiguous(place, i));
-      memory.asSlice(records.valueAt(place, i), piece).fill((byte) ' ');
+      // Not by a slice, which is an object: the bucket is locked, and must not stay so.
+      long at = records.valueAt(place, i);
+      for (int done = 0; done < piece; done++) {
+        memory.set(JAVA_BYTE, at + done, (byte) ' ');
+      }
       i += piece;
     }
     long rest = number;

@@ -30,6 +30,9 @@ final class Cleaner {
    */
   private static final int PATIENCE_BYTES = 4 << 20;
 
+  /** So many take a fraction of a millisecond. */
+  private static final int BUCKETS_PER_STEP = 1024;
+
   private static final int MOST_COMPACTIONS = 12;
   private static final int MOST_FURTHER_COMPACTIONS = 80;
 
@@ -331,10 +334,22 @@ final class Cleaner {
     }
   }
 
-  /** Looks at every item and takes back what has expired, whatever that costs. */
-  synchronized void purge() {
-    int now = now();
+  /**
+   * Looks at every item and takes back what has expired, whatever that costs. It is no cleaning
+   * that others wait for: it holds nothing but one bucket's lock for a moment, and in between lets
+   * others run.
+   *
+   * <p>What is there when it begins is met: an item leaves its bucket only for one behind the last,
+   * to which this comes as well.
+   */
+  // Not relied on: others need not wait for this.
+  @SuppressWarnings("ThreadPriorityCheck")
+  void purge() {
     for (long bucket = 0; bucket < index.buckets() * Index.BUCKET; bucket += Index.BUCKET) {
+      if (bucket % (BUCKETS_PER_STEP * Index.BUCKET) == 0) {
+        Thread.yield();
+      }
+      int now = items.life.now();
       index.lockBucket(bucket);
       for (long slot = index.nextSlot(bucket); slot != 0; slot = index.nextSlot(slot)) {
         long place = index.place(slot);

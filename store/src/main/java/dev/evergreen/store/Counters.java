@@ -2,49 +2,50 @@ package dev.evergreen.store;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.LongAdder;
 
-/** Counts that threads add to without meeting. */
+/** What is counted: what is held, and what was done. */
 final class Counters {
+  private final Stripes stripes = new Stripes();
+
   // Of what is held; all others are of what was done.
-  final LongAdder bytes = new LongAdder();
-  final LongAdder provenItems = new LongAdder();
+  final Counter bytes = new Counter(stripes);
+  final Counter provenItems = new Counter(stripes);
 
-  private final List<LongAdder> done = new ArrayList<>();
+  private final List<Counter> done = new ArrayList<>();
 
-  final LongAdder totalItems = counter();
-  final LongAdder evictions = counter();
-  final LongAdder evictedUnfetched = counter();
-  final LongAdder expiredUnfetched = counter();
-  final LongAdder reclaimed = counter();
-  final LongAdder missesExpired = counter();
-  final LongAdder missesFlushed = counter();
-  final LongAdder movedBytes = counter();
-  final LongAdder rounds = counter();
-  final LongAdder sweeps = counter();
-  final LongAdder sweptItems = counter();
-  final LongAdder sweptReclaimed = counter();
-  final LongAdder compactions = counter();
-  final LongAdder compactedItems = counter();
-  final LongAdder proven = counter();
-  final LongAdder provenAgain = counter();
-  final LongAdder directReclaims = counter();
-  final LongAdder evictedActive = counter();
-  final LongAdder evictedExpiring = counter();
-  final LongAdder newHits = counter();
-  final LongAdder provenHits = counter();
+  final Counter totalItems = counter();
+  final Counter evictions = counter();
+  final Counter evictedUnfetched = counter();
+  final Counter expiredUnfetched = counter();
+  final Counter reclaimed = counter();
+  final Counter missesExpired = counter();
+  final Counter missesFlushed = counter();
+  final Counter movedBytes = counter();
+  final Counter rounds = counter();
+  final Counter sweeps = counter();
+  final Counter sweptItems = counter();
+  final Counter sweptReclaimed = counter();
+  final Counter compactions = counter();
+  final Counter compactedItems = counter();
+  final Counter proven = counter();
+  final Counter provenAgain = counter();
+  final Counter directReclaims = counter();
+  final Counter evictedActive = counter();
+  final Counter evictedExpiring = counter();
+  final Counter newHits = counter();
+  final Counter provenHits = counter();
 
   /** For how many seconds what was evicted last had not been read. */
   volatile int evictedIdle;
 
-  private LongAdder counter() {
-    var counter = new LongAdder();
+  private Counter counter() {
+    var counter = new Counter(stripes);
     done.add(counter);
     return counter;
   }
 
   void reset() {
-    done.forEach(LongAdder::reset);
+    done.forEach(Counter::reset);
     evictedIdle = 0;
   }
 }

@@ -5,9 +5,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The memory that slow readers and half-received values keep from being reclaimed, counted by the
- * segments that they pin; a segment that holders of small values share counts once. Together they
- * get a tenth of the memory, so that they can never stop the store; a single one that needs more
- * gets it.
+ * segments that they pin; a segment that several share counts once. Together they get a tenth of
+ * the memory, so that they can never stop the store; a single one that needs more gets it.
  */
 final class Holds {
   private final AtomicLong held = new AtomicLong();
@@ -54,6 +53,13 @@ final class Holds {
       if (others == 0) {
         giveBack(segmentSize);
       }
+    }
+  }
+
+  /** Shares a segment that was taken just now: it is given back if others hold it already. */
+  void share(int segment) {
+    if (sharers.getAndIncrement(segment) > 0) {
+      giveBack(segmentSize);
     }
   }
 

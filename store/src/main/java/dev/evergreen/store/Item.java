@@ -28,8 +28,6 @@ public final class Item {
   private long bucket;
   private long header;
   private long pinned;
-  private long heldBytes;
-  private boolean sharesHold;
   private boolean spilled;
   private MemorySegment spill = NOTHING;
 
@@ -196,13 +194,8 @@ public final class Item {
   public void release() {
     if (pinned != 0) {
       var from = source();
-      int segment = from.segments.of(pinned);
+      from.letGo(pinned);
       from.unpin(pinned);
-      if (sharesHold) {
-        from.holds.giveBackShare(segment);
-      } else {
-        from.holds.giveBack(heldBytes);
-      }
       pinned = 0;
     }
     spilled = false;
@@ -259,34 +252,17 @@ public final class Item {
       spilled = true;
       return true;
     }
-    return pinLarge();
+    return holdValue();
   }
 
   /** Pins the value under the lock; false if no more may be held. */
   boolean holdValue() {
-    if ((bits & Records.LARGE) != 0) {
-      return pinLarge();
-    }
     var from = source();
-    if (!from.holds.takeShare(from.segments.of(place))) {
+    if (!from.hold(place)) {
       return false;
     }
     from.pin(place);
     pinned = place;
-    sharesHold = true;
-    return true;
-  }
-
-  private boolean pinLarge() {
-    var from = source();
-    long bytes = from.pinnedBytes(place);
-    if (!from.holds.take(bytes)) {
-      return false;
-    }
-    from.pin(place);
-    pinned = place;
-    heldBytes = bytes;
-    sharesHold = false;
     return true;
   }
 

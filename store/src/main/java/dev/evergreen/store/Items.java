@@ -240,18 +240,52 @@ final class Items {
   }
 
   /**
-   * How much memory the item's pins hold: its segments, one that is met again later counted again.
+   * Counts the item's segments as held, those that others hold already only once. For an item that
+   * is pinned, or whose bucket is locked.
+   *
+   * @return false if no more may be held
    */
-  long pinnedBytes(long place) {
-    int count = 1;
-    int last = segments.of(place);
-    if (records.isLarge(place)) {
-      for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
-        int segment = segments.of(records.fragment(place, i));
-        count += segment == last ? 0 : 1;
-        last = segment;
+  boolean hold(long place) {
+    if (!records.isLarge(place)) {
+      return holds.takeShare(segments.of(place));
+    }
+    // All at once: of two that need more than there is, one must get it, and not each a part.
+    if (!holds.take((long) segmentsOf(place) * segments.size)) {
+      return false;
+    }
+    holds.share(segments.of(place));
+    for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
+      if (isInOther(place, i)) {
+        holds.share(segments.of(records.fragment(place, i)));
       }
     }
-    return (long) count * segments.size;
+    return true;
+  }
+
+  /** Takes back what {@link #hold} did; of an item that is still pinned. */
+  void letGo(long place) {
+    if (records.isLarge(place)) {
+      for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
+        if (isInOther(place, i)) {
+          holds.giveBackShare(segments.of(records.fragment(place, i)));
+        }
+      }
+    }
+    holds.giveBackShare(segments.of(place));
+  }
+
+  /** How many segments a large item has, one that is met again later counted again. */
+  private int segmentsOf(long place) {
+    int count = 1;
+    for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
+      count += isInOther(place, i) ? 1 : 0;
+    }
+    return count;
+  }
+
+  /** Whether a fragment lies in another segment than what is before it. */
+  private boolean isInOther(long place, int fragment) {
+    long before = fragment == 0 ? place : records.fragment(place, fragment - 1);
+    return segments.of(records.fragment(place, fragment)) != segments.of(before);
   }
 }

@@ -8,7 +8,7 @@ import java.util.function.IntSupplier;
  *
  * <p>An item carries the epoch in which it was stored; flushing begins another one. Epochs have 16
  * bits, so that items of former ones must be gone before their number returns: {@link #flush} says
- * when.
+ * when. Then no other one begins until they are.
  */
 final class Life {
   private static final int NEVER = Integer.MAX_VALUE;
@@ -20,7 +20,7 @@ final class Life {
   private volatile int epoch;
   private volatile int flushAt = NEVER;
 
-  // Guarded by this: the epoch of the last purge.
+  // Guarded by this: the epoch before which nothing is left.
   private int purged;
 
   Life(IntSupplier clock, boolean numbers) {
@@ -48,9 +48,12 @@ final class Life {
    * Ends the life of all items of now, or of those that there are at the second, in place of an
    * earlier wish of that kind.
    *
-   * @return whether memory must be purged of former epochs now
+   * @return false if memory must be {@link #purged} of former epochs before; nothing was done then
    */
   synchronized boolean flush(int second) {
+    if (isPurgeDue()) {
+      return false;
+    }
     // What is due by now has happened, though nobody has asked for the time since.
     if (second > now()) {
       flushAt = second;
@@ -58,11 +61,21 @@ final class Life {
       flushAt = NEVER;
       epoch++;
     }
-    boolean due = epoch - purged >= EPOCHS_BETWEEN_PURGES;
-    if (due) {
-      purged = epoch;
-    }
-    return due;
+    return true;
+  }
+
+  synchronized boolean isPurgeDue() {
+    return epoch - purged >= EPOCHS_BETWEEN_PURGES;
+  }
+
+  /** How many epochs there were; the number that items carry is the end of this one. */
+  int epochs() {
+    return epoch;
+  }
+
+  /** Says that no item is left of an epoch before the one of this count. */
+  synchronized void purged(int epochs) {
+    purged = epochs;
   }
 
   short epoch() {

@@ -12,17 +12,17 @@ public final class Reservation implements AutoCloseable {
   private final Items items;
   private final Allocator allocator;
   private final long place;
-  private final long heldBytes;
+  private final boolean holds;
   private final int length;
   private int filled;
   private boolean settled;
 
-  Reservation(Store store, Items items, Allocator allocator, long place, long heldBytes) {
+  Reservation(Store store, Items items, Allocator allocator, long place, boolean holds) {
     this.store = store;
     this.items = items;
     this.allocator = allocator;
     this.place = place;
-    this.heldBytes = heldBytes;
+    this.holds = holds;
     this.length = items.records.valueLength(place);
   }
 
@@ -73,7 +73,7 @@ public final class Reservation implements AutoCloseable {
       throw new IllegalStateException(missing() + " bytes of the value are missing");
     }
     settled = true;
-    items.holds.giveBack(heldBytes);
+    letGo();
     return store.commit(place, change, item);
   }
 
@@ -82,8 +82,14 @@ public final class Reservation implements AutoCloseable {
   public void close() {
     if (!settled) {
       settled = true;
-      items.holds.giveBack(heldBytes);
+      letGo();
       allocator.abandon(place);
+    }
+  }
+
+  private void letGo() {
+    if (holds) {
+      items.letGo(place);
     }
   }
 

@@ -3,6 +3,7 @@ package dev.evergreen.store;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -29,6 +30,7 @@ public final class Store implements AutoCloseable {
   private final Joiner joiner;
   private final Arithmetic arithmetic;
   private final Remover remover;
+  private final ReentrantLock purging = new ReentrantLock();
   private volatile long limit;
 
   private Store(StoreOptions options, IntSupplier clock) {
@@ -188,12 +190,16 @@ public final class Store implements AutoCloseable {
     if (place < 0) {
       return null;
     }
-    long bytes = atOnce ? 0 : items.pinnedBytes(place);
-    if (bytes > 0 && !items.holds.take(bytes)) {
+    if (!atOnce && !items.hold(place)) {
       allocator.abandon(place);
       return null;
     }
-    return new Reservation(this, items, allocator, place, bytes);
+    return new Reservation(this, items, allocator, place, !atOnce);
+  }
+
+  /** Whether the next {@link #flush} takes as long as looking at all items does. */
+  public boolean isPurgeDue() {
+    return life.isPurgeDue();
   }
 
   /** Whether readers and reservations hold so much that more of them may be refused for that. */
@@ -248,10 +254,26 @@ public final class Store implements AutoCloseable {
 
   /**
    * Ends the life of all items that are there at the second, or of those of now if that has passed.
+   * Once in a while this takes as long as looking at all items does, in small steps between which
+   * other requests go on.
    */
   public void flush(int second) {
-    if (life.flush(second)) {
-      cleaner.purge();
+    while (!life.flush(second)) {
+      purge();
+    }
+  }
+
+  /** Takes back what former flushes have ended; one caller does, and others wait for it. */
+  private void purge() {
+    purging.lock();
+    try {
+      if (life.isPurgeDue()) {
+        int epochs = life.epochs();
+        cleaner.purge();
+        life.purged(epochs);
+      }
+    } finally {
+      purging.unlock();
     }
   }
 

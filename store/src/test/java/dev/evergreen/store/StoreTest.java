@@ -1,5 +1,6 @@
 package dev.evergreen.store;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -17,6 +18,11 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -363,6 +369,118 @@ class StoreTest {
         test.store.flush(0);
       }
       assertNull(test.get("a"));
+      test.checkAccounts();
+    }
+  }
+
+  /** Seen: writers that needed room, and the clock, waited until all items had been looked at. */
+  @Test
+  void maintenanceGoesOnAmidTheLookAtAllItems() {
+    var flusher = Thread.currentThread();
+    var amid = new AtomicReference<Runnable>(() -> {});
+    IntSupplier clock =
+        () -> {
+          if (Thread.currentThread() == flusher) {
+            amid.get().run();
+          }
+          return 1_000;
+        };
+    try (var store = Store.open(StoreOptions.of(MIB), clock)) {
+      for (int i = 1; i < 1 << 14; i++) {
+        store.flush(0);
+      }
+      var rounds = store.upkeep().rounds();
+      amid.set(
+          () -> {
+            var maintenance = CompletableFuture.runAsync(store::maintain);
+            assertDoesNotThrow(() -> maintenance.get(20, TimeUnit.SECONDS));
+          });
+      store.flush(0);
+      store.flush(0);
+      assertTrue(store.upkeep().rounds() > rounds);
+    }
+  }
+
+  /** Else items of long ago would live again. */
+  @Test
+  void noEpochBeginsBeforeNothingIsLeftOfThoseOfLongAgo() {
+    var life = new Life(() -> 1_000, true);
+    while (life.flush(0)) {
+      assertTrue(life.epochs() < 1 << 16);
+    }
+    int epochs = life.epochs();
+    assertFalse(life.flush(0));
+    assertFalse(life.flush(2_000));
+    assertEquals(epochs, life.epochs());
+    life.purged(epochs);
+    assertTrue(life.flush(0));
+    assertEquals(epochs + 1, life.epochs());
+  }
+
+  /** Most is counted while a bucket is locked, and stays so if an error comes of it. */
+  @Test
+  void countingFindsNoMemoryMissing() throws Exception {
+    var counters = new Counters();
+    var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long expected = 0;
+    for (int round = 0; round < 3; round++) {
+      // Each of them warm in the second round, and all at the same numbers.
+      var allocated = new AtomicLong();
+      var all = new ArrayList<Thread>();
+      for (int i = 0; i < 4; i++) {
+        all.add(
+            Thread.ofPlatform()
+                .start(
+                    () -> {
+                      long me = Thread.currentThread().threadId();
+                      long before = threads.getThreadAllocatedBytes(me);
+                      for (int k = 0; k < 1_000_000; k++) {
+                        counters.totalItems.increment();
+                        counters.bytes.add(1);
+                      }
+                      allocated.addAndGet(threads.getThreadAllocatedBytes(me) - before);
+                    }));
+      }
+      for (var thread : all) {
+        thread.join();
+      }
+      expected += 4_000_000;
+      assertEquals(expected, counters.totalItems.sum());
+      assertEquals(expected, counters.bytes.sum());
+      assertEquals(0, allocated.get(), "bytes allocated in round " + round);
+    }
+    counters.reset();
+    assertEquals(0, counters.totalItems.sum());
+    assertEquals(expected, counters.bytes.sum(), "what is held");
+  }
+
+  /** Values of which only the first part has come; the larger ones lie in several records. */
+  @ParameterizedTest
+  @ValueSource(ints = {300, 3_000})
+  void reservationsThatLieTogetherHoldTheirSegmentsOnce(int length) {
+    try (var test = new TestStore(MIB)) {
+      var held = new ArrayList<Reservation>();
+      for (int i = 0; i < 15; i++) {
+        var next = test.store.reserve(test.key("k" + i), length);
+        assertNotNull(next, i + " before");
+        held.add(next);
+      }
+      long segments = Math.ceilDiv(15L * (length + 100), Segments.sizeFor(MIB)) + 1;
+      assertTrue(
+          test.store.stats().heldBytes() <= segments * Segments.sizeFor(MIB),
+          () -> "held " + test.store.stats().heldBytes());
+      var value = MemorySegment.ofArray(new byte[length]);
+      for (var next : held) {
+        next.fill(value, 0, length);
+        assertEquals(Outcome.STORED, next.commit(new Change(), test.item));
+      }
+      var items = new ArrayList<Item>();
+      for (int i = 0; i < 15; i++) {
+        items.add(new Item());
+        assertEquals(Outcome.FOUND, test.store.hold(test.key("k" + i), items.getLast()));
+      }
+      assertTrue(test.store.stats().heldBytes() <= segments * Segments.sizeFor(MIB));
+      items.forEach(Item::release);
       test.checkAccounts();
     }
   }
