@@ -127,7 +127,9 @@ final class MembersTest {
   private ActorRef follow(Cluster cluster) {
     return systems
         .getFirst()
-        .actorOf(Props.create(Members.class, () -> new Members(cluster, known, new Told())));
+        .actorOf(
+            Props.create(
+                MemberEvents.class, () -> new MemberEvents(cluster, known, new Told())));
   }
 
   @Test

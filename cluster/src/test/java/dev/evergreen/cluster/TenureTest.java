@@ -24,6 +24,9 @@ class TenureTest {
   private static final NodeId C = node("c");
   private static final NodeId D = node("d");
 
+  private static final Set<Thread.State> WAITING =
+      Set.of(Thread.State.WAITING, Thread.State.TIMED_WAITING);
+
   private record Ping(NodeId to, long token) {}
 
   private final BlockingQueue<Ping> pings = new LinkedBlockingQueue<>();
@@ -44,7 +47,8 @@ class TenureTest {
           if (answering.contains(to)) {
             tenure.answered(to, token);
           }
-        });
+        },
+        RealWorkers.REAL);
   }
 
   private Ping nextPing() throws InterruptedException {
@@ -259,7 +263,7 @@ class TenureTest {
     tenure = of(A, Duration.ofMillis(300));
     tenure.givenUp(B, true);
     tenure.gone(B);
-    assertTrue(new PingedMandate(new MemoryStorage(), tenure).takeOver());
+    assertTrue(new PingedMandate(new MemoryStorage(), tenure, RealWorkers.REAL).takeOver());
     assertEquals(0, tenure.nanosUntilTakeover());
   }
 
@@ -299,7 +303,7 @@ class TenureTest {
 
   private Thread waitingForAgreement() {
     var agreeing = Thread.ofVirtual().start(tenure::agree);
-    Await.await("waiting", () -> agreeing.getState() == Thread.State.TIMED_WAITING);
+    Await.await("waiting", () -> WAITING.contains(agreeing.getState()));
     return agreeing;
   }
 

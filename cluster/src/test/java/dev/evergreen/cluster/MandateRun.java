@@ -1,0 +1,42 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.cluster.MandateWorld.Faults;
+import dev.evergreen.cluster.MandateWorld.Setting;
+import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
+
+/** Runs seeds, maybe with a broken version. */
+public final class MandateRun implements MandateTrials {
+
+  /** Called by reflection, too. */
+  public MandateRun() {}
+
+  @Override
+  public @Nullable String failure(Kind kind, long seed) {
+    try {
+      MandateWorld.run(setting(kind, new SplittableRandom(seed)), seed);
+      return null;
+    } catch (RuntimeException | Error e) {
+      return kind + " " + seed + ": " + e.getMessage();
+    }
+  }
+
+  private static Setting setting(Kind kind, SplittableRandom random) {
+    int nodes = random.nextInt(2, 6);
+    boolean comeAgain = random.nextBoolean();
+    return switch (kind) {
+      case FENCED -> new Setting(nodes, true, false, comeAgain, Faults.ANY);
+      case FENCED_WITH_EVIDENCE -> new Setting(nodes, true, true, comeAgain, Faults.ANY);
+      case PINGED -> new Setting(nodes, false, false, comeAgain, Faults.ANY);
+      case PINGED_WITH_EVIDENCE -> new Setting(nodes, false, true, comeAgain, Faults.ANY);
+      case LAST_ONES_FENCED -> lastOnes(random, true);
+      case LAST_ONES_PINGED -> lastOnes(random, false);
+    };
+  }
+
+  private static Setting lastOnes(SplittableRandom random, boolean fenced) {
+    int nodes = 3 + 2 * random.nextInt(2);
+    return new Setting(
+        nodes, fenced, random.nextBoolean(), false, Faults.SOME_DIE_WHILE_ONE_LEAVES);
+  }
+}
