@@ -72,7 +72,7 @@ public final class ClusterNode implements Node {
 
   private static final System.Logger.Level USUAL = System.Logger.Level.INFO;
   private static final Duration REPORT_PATIENCE = Duration.ofSeconds(1);
-  private static final long ROSTER_MILLIS = 1_000;
+  private static final long PEKKO_MILLIS = 1_000;
   private static final long LOOK_NANOS = Duration.ofSeconds(1).toNanos();
 
   /** Pekko knows of a death sooner than so long after a connection has ended. */
@@ -119,6 +119,7 @@ public final class ClusterNode implements Node {
   private volatile Map<NodeId, Set<NodeId>> missedBy = Map.of();
 
   private volatile @Nullable ActorRef rosters;
+  private volatile @Nullable ActorRef memberEvents;
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
   private volatile @Nullable OperatorEndpoint operator;
@@ -173,26 +174,38 @@ public final class ClusterNode implements Node {
         .fence(settings.name())
         .filter(fence -> settings.hosts())
         .<Mandate>map(
-            fence ->
-                new FencedMandate(self, fence, tenure, this::roster, new FromFence(), workers))
-        .orElseGet(() -> new PingedMandate(storage, tenure, workers));
+            fence -> new FencedMandate(self, fence, tenure, this::roster, new FromFence(), workers))
+        .orElseGet(() -> new PingedMandate(storage, tenure, workers, this::toldAll));
   }
 
   /** Who belongs to the cluster now, as Pekko knows. */
   private CompletableFuture<Roster> askForRoster() {
-    var answer = new CompletableFuture<Roster>();
-    var asked = rosters;
-    if (asked == null) {
+    return ask(rosters, Rosters.WhoBelongs::new);
+  }
+
+  private static <T> CompletableFuture<T> ask(
+      @Nullable ActorRef actor, Function<CompletableFuture<T>, Object> question) {
+    var answer = new CompletableFuture<T>();
+    if (actor == null) {
       answer.completeExceptionally(new IllegalStateException("the node has not begun to join"));
     } else {
-      asked.tell(new Rosters.WhoBelongs(answer), ActorRef.noSender());
+      actor.tell(question.apply(answer), ActorRef.noSender());
     }
     return answer;
   }
 
   private Roster roster() {
+    return await(askForRoster());
+  }
+
+  /** Waits until this node was told of all that Pekko has decided by now. */
+  private void toldAll() {
+    await(ask(memberEvents, MemberEvents.AllTold::new));
+  }
+
+  private static <T> T await(CompletableFuture<T> answer) {
     try {
-      return askForRoster().orTimeout(ROSTER_MILLIS, TimeUnit.MILLISECONDS).join();
+      return answer.orTimeout(PEKKO_MILLIS, TimeUnit.MILLISECONDS).join();
     } catch (CompletionException e) {
       throw new IllegalStateException("Pekko does not say who belongs to the cluster", e);
     }
@@ -201,14 +214,7 @@ public final class ClusterNode implements Node {
   private EngineNode startNode(Builder builder) {
     try {
       return EngineNode.start(
-          new Engine(
-              self,
-              time,
-              time,
-              links,
-              partitions,
-              mandate.storage(),
-              RANDOM),
+          new Engine(self, time, time, links, partitions, mandate.storage(), RANDOM),
           builder.types,
           builder.settings,
           builder.tracing,
@@ -253,10 +259,11 @@ public final class ClusterNode implements Node {
   private void join() {
     long deadline = System.nanoTime() + settings.joinWithin().toNanos();
     rosters = system.actorOf(Props.create(Rosters.class, () -> new Rosters(cluster)), "rosters");
-    system.actorOf(
-        Props.create(
-            MemberEvents.class, () -> new MemberEvents(cluster, members, new FromMembers())),
-        "members");
+    memberEvents =
+        system.actorOf(
+            Props.create(
+                MemberEvents.class, () -> new MemberEvents(cluster, members, new FromMembers())),
+            "members");
     var started =
         Sharding.start(
             system, settings, node, partitions, self, this::someMayBeDead, this::isReached);

@@ -196,8 +196,7 @@ final class FencedMandate implements Mandate {
       if (!tenure.isHeardBy(now)) {
         return false;
       }
-      tenure.agree();
-      if (tenure.isOver()) {
+      if (!tenure.agree()) {
         return false;
       }
       joined = true;

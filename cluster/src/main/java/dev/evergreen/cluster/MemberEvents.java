@@ -1,10 +1,14 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
+import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.pekko.Done;
 import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.cluster.Cluster;
 import org.apache.pekko.cluster.ClusterEvent;
@@ -18,8 +22,14 @@ import scala.jdk.javaapi.CollectionConverters;
 /** Tells {@link Members} what Pekko tells. */
 final class MemberEvents extends AbstractActor {
 
+  /** Asks to be told when all was told that Pekko has decided by now. */
+  record AllTold(CompletableFuture<Done> answer) {}
+
   private final Cluster cluster;
   private final Members members;
+
+  /** Those who asked, in the order in which Pekko answers. */
+  private final Queue<CompletableFuture<Done>> asking = new ArrayDeque<>();
 
   /** As {@link Members} takes them. */
   MemberEvents(
@@ -30,7 +40,7 @@ final class MemberEvents extends AbstractActor {
             Member.idOf(cluster.selfUniqueAddress()),
             known,
             listener,
-            () -> cluster.sendCurrentClusterState(getSelf()));
+            () -> ask(new CompletableFuture<>()));
   }
 
   @Override
@@ -53,11 +63,22 @@ final class MemberEvents extends AbstractActor {
   public Receive createReceive() {
     return receiveBuilder()
         .match(MemberEvent.class, event -> members.changed(Member.of(event.member(), true)))
-        .match(CurrentClusterState.class, state -> members.toldAll())
+        .match(CurrentClusterState.class, state -> toldAll())
+        .match(AllTold.class, question -> ask(question.answer()))
         .match(ReachabilityChanged.class, this::missed)
         .match(UnreachableMember.class, event -> reachable(event.member(), false))
         .match(ReachableMember.class, event -> reachable(event.member(), true))
         .build();
+  }
+
+  private void ask(CompletableFuture<Done> answer) {
+    asking.add(answer);
+    cluster.sendCurrentClusterState(getSelf());
+  }
+
+  private void toldAll() {
+    members.toldAll();
+    asking.remove().complete(Done.getInstance());
   }
 
   private void missed(ReachabilityChanged event) {

@@ -54,11 +54,7 @@ final class Survivors {
   /** What is known of the members has changed. */
   void changed(Collection<Member> members) {
     tenure.voters(
-        members.stream()
-            .filter(Member::votes)
-            .sorted(Member.BY_ADDRESS)
-            .map(Member::id)
-            .toList());
+        members.stream().filter(Member::votes).sorted(Member.BY_ADDRESS).map(Member::id).toList());
   }
 
   /** A member has handed its grains over: no call shall meet its end. */
@@ -89,9 +85,10 @@ final class Survivors {
   }
 
   private void agreeOn(Set<NodeId> gone) {
-    tenure.agree();
-    if (!tenure.isOver()) {
+    if (tenure.agree()) {
       node.agreed(gone);
+    } else if (!tenure.isOver()) {
+      downed();
     }
   }
 

@@ -14,6 +14,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
@@ -128,6 +130,9 @@ final class Tenure {
     }
     lock.lock();
     try {
+      if (now.contains(self) && !voters.contains(self)) {
+        goneIsAgreed(); // before it decided; who waits for that in agree() may come too late
+      }
       for (var node : now) {
         if (!voters.contains(node)) {
           agreed.add(node);
@@ -202,17 +207,43 @@ final class Tenure {
    * has answered a question that was asked after that and after this was called, which makes who
    * stays those who agreed last; or until this node is given up. An answer of one who has not seen
    * it does not count: that one may yet give this node up instead.
+   *
+   * @return false if this node is given up, or if for ten seconds those who stay were no majority:
+   *     it is in the smaller part then, as somebody left who may not have seen who was given up
    */
-  void agree() {
+  boolean agree() {
     long since = lastToken + 1;
+    var possible = new AtomicLong(workers.nanos()); // when it was last
+    var agrees = new AtomicBoolean();
     await(
-        () -> agreesSince(since),
+        () -> {
+          agrees.set(agreesSince(since));
+          return agrees.get() || isHopeless(possible);
+        },
         () -> {
           if (givenUpCount() == 0) {
             ask(voters);
           }
         },
         workers.never());
+    return agrees.get();
+  }
+
+  private boolean isHopeless(AtomicLong possible) {
+    long now = workers.nanos();
+    if (mayAgree()) {
+      possible.set(now);
+    }
+    return now - possible.get() > PATIENCE_NANOS;
+  }
+
+  private boolean mayAgree() {
+    lock.lock();
+    try {
+      return !givenUp.isEmpty() || isAgreedBy(voters::contains);
+    } finally {
+      lock.unlock();
+    }
   }
 
   private boolean agreesSince(long token) {
@@ -221,10 +252,8 @@ final class Tenure {
       if (!isAgreedSince(token)) {
         return false;
       }
-      agreed.removeAll(gone);
+      goneIsAgreed();
       quorum = List.copyOf(agreed);
-      gone.clear();
-      leftAgreeing.clear();
     } finally {
       lock.unlock();
     }
@@ -233,15 +262,27 @@ final class Tenure {
   }
 
   @GuardedBy("lock")
+  private void goneIsAgreed() {
+    agreed.removeAll(gone);
+    gone.clear();
+    leftAgreeing.clear();
+  }
+
+  @GuardedBy("lock")
   private boolean isAgreedSince(long token) {
     long since = token - seenFrom > 0 ? token : seenFrom;
+    return givenUp.isEmpty() && isAgreedBy(node -> hasVotedSince(node, since));
+  }
+
+  /** Whether those who left and these are a majority of those who agreed last, if it is asked. */
+  @GuardedBy("lock")
+  private boolean isAgreedBy(Predicate<NodeId> these) {
     var have = leftAgreeing;
     var all = new TreeSet<>(Member.NODES_BY_ADDRESS);
     all.addAll(agreed);
     all.addAll(have);
-    return givenUp.isEmpty()
-        && (!agreed.contains(self)
-            || isMajority(node -> have.contains(node) || hasVotedSince(node, since), all));
+    return !agreed.contains(self)
+        || isMajority(node -> have.contains(node) || these.test(node), all);
   }
 
   /**
@@ -341,8 +382,7 @@ final class Tenure {
       return !over;
     }
     ask(voters); // in good time for those that come next
-    return await(
-        () -> belongedAt(now - goodForNanos), () -> ask(voters), now + PATIENCE_NANOS);
+    return await(() -> belongedAt(now - goodForNanos), () -> ask(voters), now + PATIENCE_NANOS);
   }
 
   /** Whether nobody can have given this node up before a moment. */

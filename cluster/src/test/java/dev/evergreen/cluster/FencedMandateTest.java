@@ -289,7 +289,7 @@ final class FencedMandateTest {
     var day = Duration.ofDays(1); // it is as if no time had passed
     var patient = new Tenure(A, day, day, (to, token) -> {}, RealWorkers.REAL);
     patient.voters(List.of(A));
-    var pinged = new PingedMandate(storage, patient, RealWorkers.REAL);
+    var pinged = new PingedMandate(storage, patient, RealWorkers.REAL, () -> {});
     assertTrue(mandate.takeOver());
     assertTrue(mandate.confirmed());
     long saved = save(mandate.storage(), Storage.NONE);

@@ -17,6 +17,7 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 
 /**
@@ -107,7 +108,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
     this.mandate =
         world.setting.fenced()
             ? new FencedMandate(id, states, tenure, this::roster, new FromFence(), workers)
-            : new PingedMandate(states, tenure, workers);
+            : new PingedMandate(states, tenure, workers, this::awaitAllTold);
   }
 
   void start() {
@@ -205,6 +206,17 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   private void toldAll() {
     members.toldAll();
+  }
+
+  private void awaitAllTold() {
+    var waiting = Thread.currentThread();
+    var told = new AtomicBoolean();
+    tell(
+        () -> {
+          told.set(true);
+          process.unpark(waiting);
+        });
+    process.await(told::get);
   }
 
   private Roster roster() {
@@ -574,7 +586,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
       return;
     }
     coordinatesSince = Math.min(coordinatesSince, now);
-    long margin = world.setting.byEvidence().toNanos();
+    long margin = world.setting.keepsMargin() ? world.setting.byEvidence().toNanos() : 0;
     if (now - givenUpAt < margin) {
       return; // the former coordinator may not have ended
     }
@@ -656,8 +668,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
     boolean handedOver = here.isEmpty() || process.nanos() - leavingSince > HAND_OFF;
     if (gossip.is(id, Part.UP) && (handedOver || others().isEmpty())) {
       become(gossip.with(id, id, Part.LEAVING));
-    } else if (gossip.is(id, Part.EXITING)
-        || process.nanos() - leavingSince > 2 * HAND_OFF) {
+    } else if (gossip.is(id, Part.EXITING) || process.nanos() - leavingSince > 2 * HAND_OFF) {
       ends = true;
       here.values().forEach(activation -> activation.closing = true);
       others().forEach(other -> world.send(this, other, o -> o.exited(id)));

@@ -22,21 +22,25 @@ public final class MandateRun implements MandateTrials {
   }
 
   private static Setting setting(Kind kind, SplittableRandom random) {
-    int nodes = random.nextInt(2, 6);
-    boolean comeAgain = random.nextBoolean();
     return switch (kind) {
-      case FENCED -> new Setting(nodes, true, false, comeAgain, Faults.ANY);
-      case FENCED_WITH_EVIDENCE -> new Setting(nodes, true, true, comeAgain, Faults.ANY);
-      case PINGED -> new Setting(nodes, false, false, comeAgain, Faults.ANY);
-      case PINGED_WITH_EVIDENCE -> new Setting(nodes, false, true, comeAgain, Faults.ANY);
+      case FENCED -> any(random, true, false);
+      case FENCED_WITH_EVIDENCE -> any(random, true, true);
+      case PINGED -> any(random, false, false);
+      case PINGED_WITH_EVIDENCE -> any(random, false, true);
       case LAST_ONES_FENCED -> lastOnes(random, true);
       case LAST_ONES_PINGED -> lastOnes(random, false);
     };
   }
 
+  private static Setting any(SplittableRandom random, boolean fenced, boolean evidence) {
+    int nodes = random.nextInt(2, 6);
+    boolean comeAgain = random.nextBoolean();
+    return new Setting(nodes, fenced, evidence, comeAgain, random.nextBoolean(), Faults.ANY);
+  }
+
   private static Setting lastOnes(SplittableRandom random, boolean fenced) {
     int nodes = 3 + 2 * random.nextInt(2);
-    return new Setting(
-        nodes, fenced, random.nextBoolean(), false, Faults.SOME_DIE_WHILE_ONE_LEAVES);
+    boolean evidence = random.nextBoolean();
+    return new Setting(nodes, fenced, evidence, false, true, Faults.SOME_DIE_WHILE_ONE_LEAVES);
   }
 }

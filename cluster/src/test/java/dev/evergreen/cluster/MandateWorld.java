@@ -46,8 +46,15 @@ final class MandateWorld {
    * @param fenced whether the storage can fence
    * @param evidence whether nodes believe in evidence that others have ended
    * @param comeAgain whether who has ended is started again
+   * @param keepsMargin whether Pekko keeps its margin as well, as it usually does
    */
-  record Setting(int nodes, boolean fenced, boolean evidence, boolean comeAgain, Faults faults) {
+  record Setting(
+      int nodes,
+      boolean fenced,
+      boolean evidence,
+      boolean comeAgain,
+      boolean keepsMargin,
+      Faults faults) {
 
     Duration byEvidence() {
       return Duration.ofMillis(evidence ? 100 : 1_000);
@@ -61,7 +68,6 @@ final class MandateWorld {
     long eventNanos() {
       return 20 * MILLI;
     }
-
   }
 
   final Setting setting;
@@ -77,6 +83,7 @@ final class MandateWorld {
   private final Set<List<String>> cut = new HashSet<>();
   private final Set<List<String>> refused = new HashSet<>();
   private int lostOneIn;
+  private int standsStillWhenGiven;
   private long lateNanos = 2 * MILLI;
   private long incarnations;
   private long numbers;
@@ -103,7 +110,7 @@ final class MandateWorld {
       first.add(newLife("n" + i + ":1"));
     }
     first.forEach(id -> add(id, Gossip.of(first)));
-    pause(3 * SECOND);
+    pause(random.nextLong(4 * SECOND));
     switch (setting.faults()) {
       case ANY -> anyFaults();
       case SOME_DIE_WHILE_ONE_LEAVES -> someDieWhileOneLeaves();
@@ -190,6 +197,9 @@ final class MandateWorld {
     }
     actors(partition).removeIf(other -> other.process.isDead());
     actors(partition).add(node);
+    if (standsStillWhenGiven > 0 && random.nextInt(standsStillWhenGiven) == 0) {
+      pause(node);
+    }
     deliver(coordinator, partition, node);
   }
 
@@ -283,6 +293,7 @@ final class MandateWorld {
   }
 
   private void anyFaults() {
+    standsStillWhenGiven = random.nextInt(3) * 4;
     long until = now() + random.nextLong(8, 20) * SECOND;
     while (now() < until) {
       pause(random.nextLong(2_500 * MILLI));
@@ -297,7 +308,7 @@ final class MandateWorld {
   }
 
   private void fault(MandateNode one, MandateNode other) {
-    switch (random.nextInt(14)) {
+    switch (random.nextInt(16)) {
       case 0, 1 -> cut.add(wire(one, other));
       case 2 -> {
         cut.add(wire(one, other));
@@ -318,6 +329,7 @@ final class MandateWorld {
         lostOneIn = random.nextInt(3) == 0 ? 3 : random.nextInt(2) * 10;
         lateNanos = random.nextInt(3) == 0 ? 30 * MILLI : 2 * MILLI;
       }
+      case 13, 14 -> givesUpInVain(one, other);
       default -> states.failsOneIn = random.nextInt(3) == 0 ? 0 : random.nextInt(4, 30);
     }
   }
@@ -337,6 +349,20 @@ final class MandateWorld {
     return setting.fenced() || !one.countsTwo() || (given != null && given.process.isDead());
   }
 
+  /** Who is cut off gives up one after the other, and may then stand still. */
+  private void givesUpInVain(MandateNode one, MandateNode other) {
+    cutOff(one);
+    time.world()
+        .after(
+            random.nextLong(3 * SECOND),
+            () -> {
+              giveUp(one, other);
+              if (random.nextBoolean()) {
+                time.world().after(random.nextLong(SECOND), () -> pause(one));
+              }
+            });
+  }
+
   private void cutOff(MandateNode one) {
     for (var other : order) {
       if (other != one) {
@@ -348,13 +374,15 @@ final class MandateWorld {
 
   private void pause(MandateNode node) {
     node.process.pause(setting.fenced() && random.nextBoolean());
-    time.world().after(random.nextLong(8 * SECOND), node.process::resume);
+    time.world().after(random.nextLong(10 * SECOND), node.process::resume);
   }
 
   private void comeAgain() {
     var addresses = new LinkedHashSet<String>();
     order.forEach(node -> addresses.add(node.id.address()));
-    order.stream().filter(node -> !node.process.isDead()).forEach(n -> addresses.remove(n.id.address()));
+    order.stream()
+        .filter(node -> !node.process.isDead())
+        .forEach(n -> addresses.remove(n.id.address()));
     boolean someAreLeft = !running(MandateNode::isMember).isEmpty();
     if (!addresses.isEmpty() && someAreLeft && random.nextBoolean()) {
       add(newLife(any(List.copyOf(addresses))), Gossip.of(List.of()));
@@ -378,6 +406,7 @@ final class MandateWorld {
     cut.clear();
     refused.clear();
     lostOneIn = 0;
+    standsStillWhenGiven = 0;
     lateNanos = 2 * MILLI;
     states.failsOneIn = 0;
     order.forEach(node -> node.process.resume());

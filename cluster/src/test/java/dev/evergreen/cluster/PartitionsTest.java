@@ -31,7 +31,8 @@ final class PartitionsTest {
                   Duration.ofSeconds(1),
                   (to, token) -> {},
                   RealWorkers.REAL),
-              RealWorkers.REAL));
+              RealWorkers.REAL,
+              () -> {}));
   private final List<Integer> asked = new ArrayList<>();
   private final int partition = partitions.of(GRAIN);
 

@@ -404,8 +404,7 @@ final class Subscriptions implements Caches.Lines {
         continue;
       }
       if (publisher.equals(base.peers().self())) {
-        Failures.alone(
-            "the end of " + cache, () -> unwanted(cache.key(), cache.generation()));
+        Failures.alone("the end of " + cache, () -> unwanted(cache.key(), cache.generation()));
       } else {
         byNode
             .computeIfAbsent(publisher, n -> new ArrayList<>())

@@ -191,10 +191,7 @@ final class AdmissionSimulationTest {
             scheduler,
             random.split(),
             Scenario.of(seed)
-                .with(
-                    NodeSettings.DEFAULT
-                        .withCallTimeout(LIMIT)
-                        .withWriteDelay(WRITE_DELAY)),
+                .with(NodeSettings.DEFAULT.withCallTimeout(LIMIT).withWriteDelay(WRITE_DELAY)),
             network,
             storage,
             address ->

@@ -80,9 +80,7 @@ final class Sources {
               .collect(Collectors.joining("\n")));
     }
     return classes.entrySet().stream()
-        .collect(
-            Collectors.toMap(
-                Map.Entry::getKey, entry -> entry.getValue().toByteArray()));
+        .collect(Collectors.toMap(Map.Entry::getKey, entry -> entry.getValue().toByteArray()));
   }
 
   private static final class Source extends SimpleJavaFileObject {

@@ -19,8 +19,7 @@ public final class VirtualTime {
 
   /** What is random here is drawn from this. */
   public VirtualTime(SplittableRandom random) {
-    var pace =
-        new RandomPolicy.Pace(1_000, 50, 2_000_000, 20, random.nextBoolean(), 3, MOST_STEPS);
+    var pace = new RandomPolicy.Pace(1_000, 50, 2_000_000, 20, random.nextBoolean(), 3, MOST_STEPS);
     this.scheduler = new Scheduler(new RandomPolicy(random, pace), new Trace(false));
     this.world = new Process(scheduler.world());
   }
