@@ -65,6 +65,10 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   private long toldUntil;
   private long leavingSince;
   private boolean leaving;
+
+  /** Whether Pekko has just told that somebody was given up. */
+  private boolean told;
+
   private boolean ends;
 
   /** Whether it goes on no more: it was given up. */
@@ -250,7 +254,9 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   @Override
   public void judged(NodeId node) {
+    told = true;
     survivors.judged(node);
+    told = false;
   }
 
   @Override
@@ -265,7 +271,9 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   @Override
   public void downed() {
+    told = true;
     survivors.downed();
+    told = false;
   }
 
   // What a node makes of it
@@ -304,6 +312,13 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   @Override
   public void fence() {
+    if (!told) {
+      world.checkMayEnd(this);
+    }
+    end();
+  }
+
+  private void end() {
     if (over || leaving) {
       return;
     }
@@ -334,7 +349,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
     @Override
     public void givenUp() {
-      process.start(MandateNode.this::fence);
+      process.start(MandateNode.this::end);
     }
   }
 
@@ -342,13 +357,13 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   private void ping(NodeId to, long token) {
     if (links.contains(to)) {
-      world.send(this, to, other -> other.pinged(id, token));
+      world.sendByLink(this, to, other -> other.pinged(id, token));
     }
   }
 
   private void pinged(NodeId from, long token) {
     if (links.contains(from) && roster().members().contains(from)) {
-      world.send(this, from, other -> other.ponged(id, token));
+      world.sendByLink(this, from, other -> other.ponged(id, token));
     }
   }
 
@@ -368,7 +383,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   }
 
   private void removed() {
-    fence();
+    end();
   }
 
   private void gossiped(NodeId from, Gossip theirs) {

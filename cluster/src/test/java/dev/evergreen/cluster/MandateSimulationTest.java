@@ -49,7 +49,7 @@ final class MandateSimulationTest {
   }
 
   private static final String MISSED = "acknowledge";
-  private static final String HANGS = "nothing goes on";
+  private static final String ENDS = "nobody is left who would agree";
 
   static Stream<Broken> brokenVersions() {
     return Stream.of(
@@ -77,7 +77,12 @@ final class MandateSimulationTest {
         // No majority needs to have heard of it.
         new Broken(
             "FencedMandate",
-            "if (!tenure.isHeardBy(now)) {",
+            """
+                  if (!tenure.isHeardBy(now)) {
+                    return false;
+                  }
+                  if (!tenure.agree()) {
+            """,
             "if (tenure.isOver()) {",
             Kind.FENCED,
             MISSED),
@@ -98,20 +103,20 @@ final class MandateSimulationTest {
         // There is no margin.
         new Broken("PingedMandate", "left > 0;", "left > Long.MAX_VALUE - 1;", Kind.PINGED, MISSED),
         // Whoever is left decides.
-        new Broken("Survivors", "if (tenure.isLargerPart()) {", "if (true) {", Kind.PINGED, HANGS),
+        new Broken("Survivors", "if (tenure.isLargerPart()) {", "if (true) {", Kind.PINGED, MISSED),
         // Who leaves is asked whether it has agreed.
         new Broken(
             "Survivors",
             "tenure.leaves(other);",
             "tenure.left(other);",
             Kind.LAST_ONES_PINGED,
-            HANGS),
+            ENDS),
         new Broken(
             "Survivors",
             "tenure.leaves(other);",
             "tenure.left(other);",
             Kind.LAST_ONES_FENCED,
-            HANGS));
+            ENDS));
   }
 
   @ParameterizedTest

@@ -5,6 +5,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -82,6 +83,10 @@ final class MandateWorld {
   private final Map<Integer, Long> writtenAt = new TreeMap<>();
   private final Set<List<String>> cut = new HashSet<>();
   private final Set<List<String>> refused = new HashSet<>();
+
+  /** Links have connections of their own. */
+  private final Set<List<String>> cutForPekko = new HashSet<>();
+
   private int lostOneIn;
   private int standsStillWhenGiven;
   private long lateNanos = 2 * MILLI;
@@ -142,6 +147,17 @@ final class MandateWorld {
 
   /** Messages overtake each other, and what is lost is so for good. */
   void send(MandateNode from, NodeId to, Consumer<MandateNode> message) {
+    sendByLink(
+        from,
+        to,
+        other -> {
+          if (!cutForPekko.contains(wire(from, other))) {
+            message.accept(other);
+          }
+        });
+  }
+
+  void sendByLink(MandateNode from, NodeId to, Consumer<MandateNode> message) {
     var other = nodes.get(to);
     if (other == null || (lostOneIn > 0 && random.nextInt(lostOneIn) == 0)) {
       return;
@@ -207,9 +223,11 @@ final class MandateWorld {
     node.process.after(
         MILLI / 5 + random.nextLong(lateNanos),
         () -> {
-          if (isCut(coordinator, node) && !coordinator.process.isDead()) {
+          boolean isCut =
+              isCut(coordinator, node) || cutForPekko.contains(wire(coordinator, node));
+          if (isCut && !coordinator.process.isDead()) {
             deliver(coordinator, partition, node);
-          } else if (isCut(coordinator, node) || !node.startActor(partition, coordinator.id)) {
+          } else if (isCut || !node.startActor(partition, coordinator.id)) {
             actors(partition).remove(node);
           }
         });
@@ -247,6 +265,13 @@ final class MandateWorld {
     acknowledged.merge(partition, revision, Math::max);
     if (writes) {
       writtenAt.put(partition, now());
+    }
+  }
+
+  /** Who has left in good order has agreed to who was dead. */
+  void checkMayEnd(MandateNode node) {
+    if (setting.faults() == Faults.SOME_DIE_WHILE_ONE_LEAVES) {
+      throw new AssertionError(node + " ends as nobody is left who would agree");
     }
   }
 
@@ -309,13 +334,17 @@ final class MandateWorld {
 
   private void fault(MandateNode one, MandateNode other) {
     switch (random.nextInt(16)) {
-      case 0, 1 -> cut.add(wire(one, other));
+      case 0 -> cut.add(wire(one, other));
+      case 1 -> cutOff(one, cutForPekko);
       case 2 -> {
         cut.add(wire(one, other));
         cut.add(wire(other, one));
       }
-      case 3, 4 -> cutOff(one);
-      case 5 -> cut.clear();
+      case 3, 4 -> cutOff(one, cut);
+      case 5 -> {
+        cut.clear();
+        cutForPekko.clear();
+      }
       case 6 -> {
         if (setting.evidence()) {
           refused.add(wire(one, other));
@@ -329,7 +358,7 @@ final class MandateWorld {
         lostOneIn = random.nextInt(3) == 0 ? 3 : random.nextInt(2) * 10;
         lateNanos = random.nextInt(3) == 0 ? 30 * MILLI : 2 * MILLI;
       }
-      case 13, 14 -> givesUpInVain(one, other);
+      case 13, 14 -> givesUpInVain(other);
       default -> states.failsOneIn = random.nextInt(3) == 0 ? 0 : random.nextInt(4, 30);
     }
   }
@@ -349,25 +378,29 @@ final class MandateWorld {
     return setting.fenced() || !one.countsTwo() || (given != null && given.process.isDead());
   }
 
-  /** Who is cut off gives up one after the other, and may then stand still. */
-  private void givesUpInVain(MandateNode one, MandateNode other) {
-    cutOff(one);
+  /** The first is cut off, gives up another one by itself, and may then stand still. */
+  private void givesUpInVain(MandateNode other) {
+    var one =
+        running(node -> true).stream()
+            .min(Comparator.comparing(node -> node.id, Member.NODES_BY_ADDRESS))
+            .orElseThrow();
+    cutOff(one, cut);
     time.world()
         .after(
-            random.nextLong(3 * SECOND),
+            random.nextLong(2 * SECOND),
             () -> {
               giveUp(one, other);
-              if (random.nextBoolean()) {
+              if (random.nextInt(4) > 0) {
                 time.world().after(random.nextLong(SECOND), () -> pause(one));
               }
             });
   }
 
-  private void cutOff(MandateNode one) {
+  private void cutOff(MandateNode one, Set<List<String>> wires) {
     for (var other : order) {
       if (other != one) {
-        cut.add(wire(one, other));
-        cut.add(wire(other, one));
+        wires.add(wire(one, other));
+        wires.add(wire(other, one));
       }
     }
   }
@@ -404,6 +437,7 @@ final class MandateWorld {
 
   private void end() {
     cut.clear();
+    cutForPekko.clear();
     refused.clear();
     lostOneIn = 0;
     standsStillWhenGiven = 0;
