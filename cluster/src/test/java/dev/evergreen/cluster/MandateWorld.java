@@ -223,8 +223,7 @@ final class MandateWorld {
     node.process.after(
         MILLI / 5 + random.nextLong(lateNanos),
         () -> {
-          boolean isCut =
-              isCut(coordinator, node) || cutForPekko.contains(wire(coordinator, node));
+          boolean isCut = isCut(coordinator, node) || cutForPekko.contains(wire(coordinator, node));
           if (isCut && !coordinator.process.isDead()) {
             deliver(coordinator, partition, node);
           } else if (isCut || !node.startActor(partition, coordinator.id)) {

@@ -48,7 +48,8 @@ final class MembersTest {
           gossip-interval = 100 ms
           leader-actions-interval = 100 ms
         }
-      }""";
+      }\
+      """;
 
   private final List<ActorSystem> systems = new ArrayList<>();
 
