@@ -45,10 +45,10 @@ final class FencedStates {
 
   /** The database as a process sees it, without the fence if it is no node's. */
   final class Seen implements Storage, Fence {
-    private final VirtualTime.Process process;
+    private final VirtualTime.Machine process;
     private final @Nullable NodeId node;
 
-    Seen(VirtualTime.Process process, @Nullable NodeId node) {
+    Seen(VirtualTime.Machine process, @Nullable NodeId node) {
       this.process = process;
       this.node = node;
     }

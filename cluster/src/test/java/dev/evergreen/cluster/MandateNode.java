@@ -36,7 +36,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   private static final int CLIENTS = 2;
 
   final NodeId id;
-  final VirtualTime.Process process;
+  final VirtualTime.Machine process;
 
   private final MandateWorld world;
   private final SplittableRandom random;
@@ -102,7 +102,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
     this.id = id;
     this.random = random;
     this.gossip = gossip;
-    this.process = world.time.process(id.toString());
+    this.process = world.time.machine(id.toString());
     var workers = new Workers(process, process, random::nextLong);
     this.tenure =
         new Tenure(id, world.setting.byEvidence(), world.setting.otherwise(), this::ping, workers);

@@ -15,13 +15,13 @@ public final class VirtualTime {
   private static final long MOST_STEPS = 5_000_000;
 
   private final Scheduler scheduler;
-  private final Process world;
+  private final Machine world;
 
   /** What is random here is drawn from this. */
   public VirtualTime(SplittableRandom random) {
     var pace = new RandomPolicy.Pace(1_000, 50, 2_000_000, 20, random.nextBoolean(), 3, MOST_STEPS);
     this.scheduler = new Scheduler(new RandomPolicy(random, pace), new Trace(false));
-    this.world = new Process(scheduler.world());
+    this.world = new Machine(scheduler.world());
   }
 
   /**
@@ -34,23 +34,23 @@ public final class VirtualTime {
   }
 
   /** Everything outside the simulated processes, such as a database. It is never paused. */
-  public Process world() {
+  public Machine world() {
     return world;
   }
 
-  /** A new process. */
-  public Process process(String name) {
-    return new Process(new Life(name));
+  /** A new machine. */
+  public Machine machine(String name) {
+    return new Machine(new Life(name));
   }
 
-  /** A simulated process, as its program sees it. */
-  public final class Process implements Clock, Threads {
+  /** A machine with one simulated process, as the program there sees it. */
+  public final class Machine implements Clock, Threads {
     private final Life life;
     private long origin;
     private long pausedAt;
     private boolean standsStill;
 
-    private Process(Life life) {
+    private Machine(Life life) {
       this.life = life;
     }
 
