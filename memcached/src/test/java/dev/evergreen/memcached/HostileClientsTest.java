@@ -525,7 +525,8 @@ class HostileClientsTest {
       dumps.release(all);
       client.send(request(0x10, "", "detail dump", ""));
       var dumped = "detailed" + "END\r\n";
-      assertEquals(dumped, client.read(24 + dumped.length() + 24).substring(24, 24 + dumped.length()));
+      assertEquals(
+          dumped, client.read(24 + dumped.length() + 24).substring(24, 24 + dumped.length()));
       await(() -> dumps.availablePermits() == all);
     }
   }
