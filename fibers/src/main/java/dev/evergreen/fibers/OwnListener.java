@@ -106,8 +106,7 @@ final class OwnListener extends ListenerBase {
 
   private Connection accepted(int fd) {
     acceptedInARow++;
-    return OwnConnection.opened(
-        fibers, Descriptor.of(fibers.descriptors(), fd), fibers.place());
+    return OwnConnection.opened(fibers, Descriptor.of(fibers.descriptors(), fd), fibers.place());
   }
 
   @Override

@@ -239,7 +239,8 @@ final class Processor implements Runnable {
     if (spinning.pays() && findsBySpinning()) {
       return;
     }
-    // Made before and told afterwards, since an event of the poller's is lost if that fails between.
+    // Made before and told afterwards, since an event of the poller's is lost if that fails
+    // between.
     var slept = new Events.Slept();
     state = SLEEPING;
     int events = 0;

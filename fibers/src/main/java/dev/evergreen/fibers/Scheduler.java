@@ -231,8 +231,7 @@ final class Scheduler {
     }
   }
 
-  private static void helped(
-      Events.Helped event, Processor helper, Processor other, long waited) {
+  private static void helped(Events.Helped event, Processor helper, Processor other, long waited) {
     helper.counters().helps.add();
     if (event.shouldCommit()) {
       event.processor = helper.index();

@@ -51,8 +51,7 @@ record Serving(
   /** Says whether it was told: there may be no memory for that, either. */
   private static boolean tell(Throwable obstacle) {
     try {
-      LOG.log(
-          Level.WARNING, "no connection can be accepted for now: {0}", obstacle.getMessage());
+      LOG.log(Level.WARNING, "no connection can be accepted for now: {0}", obstacle.getMessage());
       return true;
     } catch (OutOfMemoryError e) {
       return false;

@@ -41,13 +41,12 @@ final class Details {
   /** How many may have all counts in one piece, as the binary protocol says its length first. */
   final Semaphore wholeDumps =
       new Semaphore(
-          (int)
-              Math.clamp(
-                  Runtime.getRuntime().maxMemory()
-                      / PART_FOR_DUMPS
-                      / (2L * MOST_PREFIXES * LONGEST_LINE),
-                  1,
-                  Integer.MAX_VALUE));
+          Math.clamp(
+              Runtime.getRuntime().maxMemory()
+                  / PART_FOR_DUMPS
+                  / (2L * MOST_PREFIXES * LONGEST_LINE),
+              1,
+              Integer.MAX_VALUE));
 
   Details(char delimiter, boolean enabled) {
     this.delimiter = delimiter;

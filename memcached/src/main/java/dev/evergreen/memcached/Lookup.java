@@ -32,8 +32,8 @@ final class Lookup {
   }
 
   /**
-   * As {@link Store#get}; waits for the first result of a live key, and for three seconds at most if
-   * others hold so much that a large value cannot be held.
+   * As {@link Store#get}; waits for the first result of a live key, and for three seconds at most
+   * if others hold so much that a large value cannot be held.
    *
    * @throws LiveItemException if a live key has no value to answer with
    */

@@ -178,9 +178,12 @@ public final class MemcachedServer implements AutoCloseable {
     }
     try {
       fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
+    } catch (UncheckedIOException e) {
+      store.close();
+      throw new IOException(e.getMessage(), e);
     } catch (RuntimeException | Error e) {
       store.close();
-      throw e instanceof UncheckedIOException ? new IOException(e.getMessage(), e) : e;
+      throw e;
     }
     maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
   }

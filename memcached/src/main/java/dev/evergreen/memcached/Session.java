@@ -92,7 +92,7 @@ final class Session {
         return true;
       }
       boolean binary = isBinary();
-      if (!(binary ? server.settings.speaksBinary : server.settings.speaksText)) {
+      if (!binary && !server.settings.speaksText) {
         return false;
       }
       var workers = binary ? server.binaryWorkers : server.textWorkers;
@@ -107,9 +107,14 @@ final class Session {
     }
   }
 
-  /** The first byte tells; with an authentication file there is only text, as in memcached. */
+  /**
+   * The first byte tells, if both are spoken; with an authentication file there is only text, as in
+   * memcached.
+   */
   private boolean isBinary() {
-    return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
+    return in.byteAt(in.at) == BinaryProtocol.REQUEST
+        && server.settings.speaksBinary
+        && !server.authentication.isRequired();
   }
 
   private Step answerSome(Workers workers) throws IOException {

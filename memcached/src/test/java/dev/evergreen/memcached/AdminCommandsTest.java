@@ -229,6 +229,21 @@ class AdminCommandsTest {
     }
   }
 
+  @Test
+  void whereOnlyTextIsSpokenTheFirstByteOfABinaryRequestIsText() throws Exception {
+    var settings = TestServer.settings(Mode.PROCESSORS).withProtocols(true, false);
+    try (var reference = Reference.startIfInstalled("-B", "ascii");
+        var server = TestServer.start(settings);
+        var theirs = reference.connect();
+        var ours = server.connect()) {
+      for (var client : List.of(theirs, ours)) {
+        client.send("\u0080\0abc\r\nmn\r\n");
+        assertEquals("ERROR", client.line());
+        assertEquals("MN", client.line());
+      }
+    }
+  }
+
   private static String lines(List<String> lines) {
     return String.join("\r\n", lines) + "\r\n";
   }

@@ -525,7 +525,8 @@ class HostileClientsTest {
       dumps.release(all);
       client.send(request(0x10, "", "detail dump", ""));
       var dumped = "detailed" + "END\r\n";
-      assertEquals(dumped, client.read(24 + dumped.length() + 24).substring(24, 24 + dumped.length()));
+      assertEquals(
+          dumped, client.read(24 + dumped.length() + 24).substring(24, 24 + dumped.length()));
       await(() -> dumps.availablePermits() == all);
     }
   }
@@ -567,7 +568,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void aClientThatDribblesALineIsIdle(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofMillis(300));
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(1));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       await(() -> server.server().limit.served() == 1);

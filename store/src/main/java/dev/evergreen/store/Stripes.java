@@ -4,15 +4,17 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Memory for {@link Counter counters} to which threads add without meeting: each counter has a place
- * in each of some stripes, and a thread adds to the stripe that its number gives. All of it is made
- * at once.
+ * Memory for {@link Counter counters} to which threads add without meeting: each counter has a
+ * place in each of some stripes, and a thread adds to the stripe that its number gives. All of it
+ * is made at once.
  */
 final class Stripes {
   /** The most counters. */
   private static final int PLACES = 32;
 
-  /** In numbers: the places, and behind them what keeps a stripe out of another one's cache line. */
+  /**
+   * In numbers: the places, and behind them what keeps a stripe out of another one's cache line.
+   */
   private static final int STRIDE = PLACES + 16;
 
   /** Many more than threads that run at a time, so that few of those have the same one. */

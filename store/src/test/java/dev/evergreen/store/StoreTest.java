@@ -21,7 +21,6 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -377,11 +376,11 @@ class StoreTest {
   @Test
   void maintenanceGoesOnAmidTheLookAtAllItems() {
     var flusher = Thread.currentThread();
-    var amid = new AtomicReference<Runnable>(() -> {});
+    Runnable[] amid = {() -> {}};
     IntSupplier clock =
         () -> {
           if (Thread.currentThread() == flusher) {
-            amid.get().run();
+            amid[0].run();
           }
           return 1_000;
         };
@@ -390,11 +389,11 @@ class StoreTest {
         store.flush(0);
       }
       var rounds = store.upkeep().rounds();
-      amid.set(
+      amid[0] =
           () -> {
             var maintenance = CompletableFuture.runAsync(store::maintain);
             assertDoesNotThrow(() -> maintenance.get(20, TimeUnit.SECONDS));
-          });
+          };
       store.flush(0);
       store.flush(0);
       assertTrue(store.upkeep().rounds() > rounds);
