@@ -19,11 +19,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -172,6 +175,69 @@ final class RefusedThreadsTest {
           b.grains().get(Cell.class, "c").touch(); // one more thread does what is left
           return b.outboxes.lengths().equals(Map.of("a", 0));
         });
+  }
+
+  /** Counts who sends at the same time. */
+  private static final class Sending implements Outboxes.Recipient {
+    private final AtomicInteger senders;
+    private final CountDownLatch begun = new CountDownLatch(1);
+    private final CountDownLatch go;
+    private volatile int seen;
+
+    Sending(AtomicInteger senders, CountDownLatch go) {
+      this.senders = senders;
+      this.go = go;
+    }
+
+    @Override
+    public NodeId node() {
+      return A;
+    }
+
+    @Override
+    public long takeRequest() {
+      return 0;
+    }
+
+    @Override
+    public Message.@Nullable Update update() {
+      seen = senders.incrementAndGet();
+      begun.countDown();
+      try {
+        go.await();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      senders.decrementAndGet();
+      return null;
+    }
+  }
+
+  /** Else one takes its batch for acknowledged when the other one's was, or sends the next. */
+  @Test
+  void anOutboxHasOneThreadThoughTheStackEndedWhenThatHadBeenStarted() throws Exception {
+    var ends = new AtomicBoolean(true);
+    wired.starter =
+        task -> {
+          var thread = Thread.ofPlatform().daemon().start(task);
+          if (ends.getAndSet(false)) {
+            throw new StackOverflowError("says the test");
+          }
+          return thread;
+        };
+    var b = wired.start(B, WiredNodes.quick());
+    var senders = new AtomicInteger();
+    var go = new CountDownLatch(1);
+    var first = new Sending(senders, go);
+    var next = new Sending(senders, new CountDownLatch(0));
+    b.outboxes.send(first);
+    first.begun.await();
+    b.outboxes.send(next);
+    b.grains().get(Cell.class, "c").touch(); // one more thread does what is left
+    wired.awaitThreads(1);
+    go.countDown();
+    next.begun.await();
+    assertEquals(1, next.seen, "at the same time");
   }
 
   /** What is refused there is done by others, who may need the monitor. */

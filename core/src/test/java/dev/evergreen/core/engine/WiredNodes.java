@@ -215,7 +215,12 @@ public final class WiredNodes implements AutoCloseable {
 
   /** Waits until no thread of the nodes is alive. */
   void awaitNoThreads() {
-    await("the end of all threads", () -> alive.get() == 0);
+    awaitThreads(0);
+  }
+
+  /** Waits until no more than so many are alive. */
+  void awaitThreads(int most) {
+    await("the end of threads", () -> alive.get() <= most);
   }
 
   public static void await(String what, BooleanSupplier event) {

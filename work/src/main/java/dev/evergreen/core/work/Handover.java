@@ -1,5 +1,6 @@
 package dev.evergreen.core.work;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Threads;
@@ -29,9 +30,10 @@ final class Handover {
   private final Threads threads;
 
   /** What no thread could be had for. */
-  private final Queue<Runnable> left = new ConcurrentLinkedQueue<>();
+  private final Queue<Work> left = new ConcurrentLinkedQueue<>();
 
-  private final AtomicBoolean triesAgain = new AtomicBoolean();
+  @GuardedBy("left")
+  private boolean triesAgain;
 
   /** Whether the last timer that was wanted was refused. */
   private final AtomicBoolean timersRefused = new AtomicBoolean();
@@ -41,34 +43,86 @@ final class Handover {
     this.threads = threads;
   }
 
-  /** Starts a thread for this, now or as soon as there can be one. */
-  void start(Runnable work) {
-    boolean started = starts(work);
-    if (!started || !left.isEmpty()) {
-      tryAgain();
+  /** What is done once, however many threads come to it. */
+  private final class Work implements Runnable {
+    private final Runnable what;
+
+    /** Whether a thread will come to it for certain. */
+    private boolean safe;
+
+    @GuardedBy("this")
+    private boolean taken;
+
+    Work(Runnable what) {
+      this.what = what;
+    }
+
+    /** On a thread that was started for it, which does what is left as well. */
+    @Override
+    public void run() {
+      Handover.this.run(this);
+    }
+
+    private void perform() {
+      synchronized (this) {
+        if (taken) {
+          return;
+        }
+        taken = true;
+      }
+      what.run();
     }
   }
 
-  private boolean starts(Runnable work) {
+  /**
+   * Starts a thread for this, now or as soon as there can be one. If this throws, as where the
+   * stack ends, it is not done at all: else who tries again would have it done twice.
+   */
+  void start(Runnable what) {
+    var work = new Work(what);
     try {
-      threads.start(() -> run(work));
+      boolean started = starts(work);
+      if (!started || !left.isEmpty()) {
+        tryAgain();
+      }
+    } catch (RuntimeException | Error e) {
+      // By no calls: there may be no stack for one.
+      if (!work.safe) {
+        synchronized (work) {
+          if (!work.taken) {
+            work.taken = true;
+            throw e;
+          }
+        }
+      }
+      synchronized (left) {
+        triesAgain = false; // whoever ends its work next does what is left, or starts any
+      }
+    }
+  }
+
+  private boolean starts(Work work) {
+    try {
+      threads.start(work);
+      work.safe = true;
       return true;
     } catch (RuntimeException | Error e) {
       left.add(work);
-      if (!triesAgain.get()) { // once, until it is possible again
+      work.safe = true;
+      if (!triesAgain()) { // once, until it is possible again
         log("no thread can be started; what it is for is done as soon as that is possible", e);
       }
       return false;
     }
   }
 
-  private void run(Runnable first) {
+  private void run(Work first) {
     boolean done = false;
     try {
-      first.run();
+      first.perform();
       for (var work = left.poll(); work != null; work = left.poll()) {
         Thread.interrupted(); // what one has left behind is no affair of the next
-        work.run();
+        work.perform();
       }
       done = true;
     } finally {
@@ -78,9 +132,25 @@ final class Handover {
     }
   }
 
+  private boolean triesAgain() {
+    synchronized (left) {
+      return triesAgain;
+    }
+  }
+
   private void tryAgain() {
-    if (!triesAgain.getAndSet(true)) {
-      startLeftLater();
+    synchronized (left) {
+      if (triesAgain) {
+        return;
+      }
+      triesAgain = true;
+    }
+    startLeftLater();
+  }
+
+  private void triesNoMore() {
+    synchronized (left) {
+      triesAgain = false;
     }
   }
 
@@ -100,7 +170,7 @@ final class Handover {
             startLeft();
           });
     } catch (RuntimeException | Error e) {
-      triesAgain.set(false); // whoever ends its work next does what is left, or starts any
+      triesNoMore(); // whoever ends its work next does what is left, or starts any
     }
   }
 
@@ -111,7 +181,7 @@ final class Handover {
         return;
       }
     }
-    triesAgain.set(false);
+    triesNoMore();
     if (!left.isEmpty()) {
       tryAgain();
     }

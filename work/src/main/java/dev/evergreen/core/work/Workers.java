@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A node's clock and threads: what is to be done is done here, at once or later. It is done also
- * where they refuse it ({@link Handover}), so that no method here fails by that.
+ * where they refuse it ({@link Handover}), so that no method here fails by that. Where the stack
+ * ends, one may fail; what it was to do is not done then.
  */
 public final class Workers {
 
@@ -58,7 +59,7 @@ public final class Workers {
     return handover.after(nanos, task);
   }
 
-  /** Does this on a thread of its own. */
+  /** Does this on a thread of its own, once. If this throws, it is not done at all. */
   public void begin(Runnable work) {
     handover.start(work);
   }

@@ -1,6 +1,7 @@
 package dev.evergreen.core.work;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Threads;
@@ -8,6 +9,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** By threads and a clock that the test moves. */
@@ -28,6 +30,9 @@ final class HandoverTest {
 
     /** How many threads are refused before they can be had. */
     private int refusals;
+
+    /** Whether the stack ends when a thread has been started. */
+    private boolean throwsAfterwards;
 
     private long now;
 
@@ -57,6 +62,9 @@ final class HandoverTest {
         throw new OutOfMemoryError("unable to create native thread");
       }
       started.add(task);
+      if (throwsAfterwards) {
+        throw new StackOverflowError("says the test");
+      }
       return Thread.currentThread();
     }
 
@@ -134,6 +142,62 @@ final class HandoverTest {
     world.runNext();
     assertEquals(List.of("a", "b", "c", "d"), done);
   }
+
+  @Test
+  void whatWasStartedIsDoneOnceThoughTheStackEndedThen() {
+    world.throwsAfterwards = true;
+    handover.start(work("a"));
+    world.throwsAfterwards = false;
+    world.runNext();
+    world.ring();
+    while (!world.started.isEmpty()) {
+      world.runNext();
+    }
+    assertEquals(List.of("a"), done);
+  }
+
+  /** Else who tries again has it done twice, at the same time. */
+  @Test
+  void whatThrowsWhereTheStackEndsIsNotDoneAndAllElseIsDoneOnce() throws Exception {
+    world.refusesThreads = true;
+    var accepted = new ArrayList<String>();
+    var deep = new Thread(null, () -> startWhereTheStackEnds(accepted), "deep", 256 * 1_024);
+    deep.start();
+    deep.join();
+    assertTrue(accepted.size() > 0 && accepted.size() < attempts, () -> accepted.size() + " done");
+    world.refusesThreads = false;
+    handover.start(work("last"));
+    while (!world.started.isEmpty()) {
+      world.runNext();
+    }
+    accepted.add("last");
+    assertEquals(accepted.stream().sorted().toList(), done.stream().sorted().toList());
+  }
+
+  private static final int ATTEMPTS = 200;
+  private int attempts;
+
+  /** Where a call ends the stack, those before it try with a little more of it. */
+  @SuppressWarnings("InfiniteRecursion") // until the stack ends
+  private void startWhereTheStackEnds(List<String> accepted) {
+    try {
+      startWhereTheStackEnds(accepted);
+    } catch (StackOverflowError e) {
+      // The caller has more stack.
+    }
+    if (attempts < ATTEMPTS) {
+      var name = NAMES.get(attempts++);
+      try {
+        handover.start(() -> done.add(name));
+        accepted.add(name);
+      } catch (StackOverflowError e) {
+        // It is not done.
+      }
+    }
+  }
+
+  private static final List<String> NAMES =
+      IntStream.range(0, ATTEMPTS).mapToObj(i -> "n" + i).toList();
 
   /** Nobody else may ever start or end any work there. */
   @Test
