@@ -710,6 +710,9 @@ final class Cache {
                 outcome, published, update.version(), update.depth(), update.inDoubt()),
             isHeard ? Line.HEARD : overtaken ? Line.SILENT : before.line());
     var installed = toldBy(now, known, outcome);
+    if (overtaken && before.line() == Line.HEARD) {
+      unheardSince = keeper.workers().nanos();
+    }
     standing = now;
     answered = Math.max(answered, update.generation());
     attempts = isHeard ? 0 : attempts;
@@ -724,11 +727,8 @@ final class Cache {
     var held = standing.content instanceof Content.Held known ? known : null;
     var failed = new Content.Failed(update.outcome(), failure(generation));
     var now = new Standing(held == null ? failed : held, Line.FAILING);
-    var installed =
-        toldBy(
-            now,
-            held == null ? null : held.outcome(),
-            held == null ? update.outcome() : held.outcome());
+    var before = held == null ? null : held.outcome();
+    var installed = toldBy(now, before, before == null ? update.outcome() : before);
     standing = now;
     failedWish = update.generation();
     waiters.wake(keeper.workers()); // what is held was told before, but was silent maybe

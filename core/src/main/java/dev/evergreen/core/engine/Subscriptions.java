@@ -176,7 +176,7 @@ final class Subscriptions implements Caches.Lines {
     cache.asked(generation);
     if (cache.closed()) {
       // Whoever closed it may have ended its subscription before that began.
-      unsubscribeHere(cache.key(), generation);
+      unwanted(cache.key(), generation);
     }
   }
 
@@ -404,8 +404,7 @@ final class Subscriptions implements Caches.Lines {
         continue;
       }
       if (publisher.equals(base.peers().self())) {
-        Failures.alone(
-            "the end of " + cache, () -> unsubscribeHere(cache.key(), cache.generation()));
+        Failures.alone("the end of " + cache, () -> unwanted(cache.key(), cache.generation()));
       } else {
         byNode
             .computeIfAbsent(publisher, n -> new ArrayList<>())
@@ -419,15 +418,12 @@ final class Subscriptions implements Caches.Lines {
                 () -> base.peers().sendParts(to, gone, Message.Unsubscribe::new)));
   }
 
+  /** Also says that a cache of this node wants no result of this node any more. */
   @Override
   public void unwanted(CallKey key, long wish) {
-    unsubscribeHere(key, wish);
-  }
-
-  private void unsubscribeHere(CallKey key, long generation) {
     var activation = activations.get(key.grain());
     if (activation != null) {
-      activation.unsubscribe(key, new Follower(base.peers().self(), null, generation, null, 0));
+      activation.unsubscribe(key, new Follower(base.peers().self(), null, wish, null, 0));
     }
   }
 

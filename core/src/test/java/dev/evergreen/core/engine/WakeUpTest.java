@@ -39,6 +39,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -1423,6 +1424,58 @@ class WakeUpTest {
         WiredNodes.await("its certainty", () -> word.freshness() == Freshness.CURRENT);
       }
     }
+  }
+
+  /** Whoever searches for circles waits a while for what is not heard of, as long as for others. */
+  @Test
+  void whatWishesOvertookIsNotHeardOfSinceThen() {
+    var self = WiredNodes.id("a");
+    var clock = new HandClock();
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT);
+      var key = WiredNodes.key(started, Cell.class, "c", "text()");
+      var cache = new Cache(new ByHand(clock.workers()), key);
+      cache.install(result(cache.wish(self), 1));
+      clock.passTo(10 * HandClock.MILLI);
+      long overtaken = cache.wish(self);
+      cache.wish(self);
+      cache.install(result(overtaken, 2));
+      assertTrue(cache.isSilent());
+      assertEquals(0, cache.unheardFor());
+    }
+  }
+
+  private static Cache.Update result(long wish, long epoch) {
+    var version = new Message.Version(epoch, 1);
+    return new Cache.Update(wish, version, new Outcome.Returned("x"), 1, false, false, null);
+  }
+
+  /** Caches that go by a test's clock. */
+  private static final class ByHand implements Cache.Keeper {
+    private final Workers workers;
+    private long generation;
+
+    ByHand(Workers workers) {
+      this.workers = workers;
+    }
+
+    @Override
+    public Workers workers() {
+      return workers;
+    }
+
+    @Override
+    public long grace() {
+      return 0;
+    }
+
+    @Override
+    public long nextGeneration() {
+      return ++generation;
+    }
+
+    @Override
+    public void idle(Cache cache, boolean graceSpent) {}
   }
 
   /** What its grain has computed when it was activated anew is another object, and the same. */
