@@ -3,11 +3,11 @@ package dev.evergreen.core.sim;
 import dev.evergreen.core.sim.Schedule.Deviation;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongFunction;
 import java.util.function.LongPredicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  * schedule deviates as often or less, and it goes on, or is cut off in favour of a third one in a
  * later state. So the scheduler's own state must be equal, too; without that a bound is not kept
  * (Coons, Musuvathi and McKinley, "Bounded partial-order reduction", OOPSLA 2013).
+ *
+ * <p>What is performed depends on the program alone, however busy the machine is: a few at a time
+ * are performed by several threads, and these are cut off by what was there before all of them.
  */
 final class Explorer {
 
@@ -91,16 +94,17 @@ final class Explorer {
   private static final int NEAR = 12;
 
   private static final long ORDINARY_PAIRS = 20;
+  private static final int AT_A_TIME = 16;
   private static final int MOST_PARENTS = 20_000;
   private static final int MOST_STATES = 4_000_000;
 
   private final Program program;
   private final Limit limit;
   private final List<Parent> parents = new ArrayList<>();
-  private final Set<Long> states = ConcurrentHashMap.newKeySet();
-  private final AtomicLong performed = new AtomicLong();
-  private final AtomicLong cutOff = new AtomicLong();
-  private volatile boolean stopped;
+  private final Set<Long> states = new HashSet<>();
+  private long performed;
+  private long cutOff;
+  private boolean stopped;
   private boolean forgotten;
   private int whole;
 
@@ -199,7 +203,7 @@ final class Explorer {
   }
 
   private Findings explore() throws InterruptedException {
-    var failure = perform(List.of());
+    var failure = perform(List.of(List.of()));
     var level = List.copyOf(parents);
     for (int deviations = 1; failure == null && !stopped && !level.isEmpty(); deviations++) {
       parents.clear();
@@ -210,7 +214,7 @@ final class Explorer {
       level = List.copyOf(parents);
     }
     boolean all = failure == null && !stopped && !forgotten;
-    return new Findings(performed.get(), cutOff.get(), whole, all, failure);
+    return new Findings(performed, cutOff, whole, all, failure);
   }
 
   private @Nullable Attempt performChildren(List<Parent> level, int deviations)
@@ -234,16 +238,21 @@ final class Explorer {
     }
     long total = count;
     long stride = stride(total);
-    LongFunction<@Nullable Attempt> run =
-        number -> {
-          if (stopped || limit.over(deviations, performed.get())) {
-            stopped = true;
-            return null;
-          }
-          return perform(child(level, part, starts, Math.floorMod(number * stride, total)));
-        };
-    var failures = Seeds.<Attempt>failures(0, total, 1, run);
-    return failures.isEmpty() ? null : failures.getFirst();
+    for (long first = 0; first < total && !stopped; first += AT_A_TIME) {
+      var some = new ArrayList<List<Deviation>>(AT_A_TIME);
+      long end = Math.min(first + AT_A_TIME, total);
+      for (long number = first; number < end && !stopped; number++) {
+        stopped = limit.over(deviations, performed + some.size());
+        if (!stopped) {
+          some.add(child(level, part, starts, Math.floorMod(number * stride, total)));
+        }
+      }
+      var failure = perform(some);
+      if (failure != null) {
+        return failure;
+      }
+    }
+    return null;
   }
 
   /** A step by which every number below {@code total} is come to, those near each other late. */
@@ -265,16 +274,33 @@ final class Explorer {
     return level.get(parent).child(part, number - starts[parent]);
   }
 
-  /** Performs a schedule; returns what came of it if it failed. */
-  private @Nullable Attempt perform(List<Deviation> deviations) {
-    var attempt = program.perform(deviations, this::isNew);
-    note(attempt);
-    return attempt.failure() == null ? null : attempt;
+  /** Performs schedules; returns what came of the first that failed. */
+  private @Nullable Attempt perform(List<List<Deviation>> schedules) throws InterruptedException {
+    var attempts = new Attempt[schedules.size()];
+    var seen = new ArrayList<Set<Long>>();
+    schedules.forEach(schedule -> seen.add(new HashSet<>()));
+    Seeds.<Attempt>failures(
+        0,
+        attempts.length,
+        attempts.length,
+        number -> {
+          int i = (int) number;
+          var own = seen.get(i);
+          attempts[i] = program.perform(schedules.get(i), state -> isNew(state, own));
+          return null;
+        });
+    @Nullable Attempt failure = null;
+    for (int i = 0; i < attempts.length; i++) {
+      var attempt = Objects.requireNonNull(attempts[i], "a schedule came to no end");
+      note(attempt, seen.get(i));
+      failure = failure != null || attempt.failure() == null ? failure : attempt;
+    }
+    return failure;
   }
 
-  /** Whoever is told that a state is new goes on from there. */
-  private boolean isNew(long state) {
-    return states.size() < MOST_STATES ? states.add(state) : !states.contains(state);
+  /** Whoever is told that a state is new goes on from there, and so may others beside it. */
+  private boolean isNew(long state, Set<Long> own) {
+    return !states.contains(state) && own.add(state);
   }
 
   private static int lastWith(long[] starts, int index) {
@@ -285,10 +311,11 @@ final class Explorer {
     return last;
   }
 
-  private synchronized void note(Attempt attempt) {
-    performed.incrementAndGet();
-    if (attempt.cutOff()) {
-      cutOff.incrementAndGet();
+  private void note(Attempt attempt, Set<Long> seen) {
+    performed++;
+    cutOff += attempt.cutOff() ? 1 : 0;
+    if (states.size() < MOST_STATES) {
+      states.addAll(seen);
     }
     var parent = new Parent(attempt.deviations(), attempt.widths());
     if (parents.size() < MOST_PARENTS) {

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
@@ -112,6 +113,32 @@ final class ExplorerTest {
             (d, isNew) -> twoThreads(d, orders, "none", isNew, lives), Limit.schedules(5_000));
     assertTrue(findings.all(), findings::toString);
     return findings.performed() - findings.cutOff();
+  }
+
+  /** However busy the machine is, so that who has found something finds it again. */
+  @Test
+  void whatIsPerformedDependsOnTheScopeAlone() throws InterruptedException {
+    assumeTrue(SCOPE.isEmpty());
+    var scope = Scopes.all().getFirst();
+    assertEquals(performed(scope, 0), performed(scope, 3));
+  }
+
+  /** The schedules, while so many threads hold some of them up. */
+  private static Set<String> performed(Scope scope, int slow) throws InterruptedException {
+    Set<String> schedules = ConcurrentHashMap.newKeySet();
+    var started = new AtomicInteger();
+    var program = Stage.program(scope);
+    Explorer.explore(
+        (deviations, isNew) -> {
+          if (slow > 0 && started.getAndIncrement() % slow == 0) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(3));
+          }
+          var attempt = program.perform(deviations, isNew);
+          schedules.add(Deviation.text(deviations) + " " + attempt.widths().length);
+          return attempt;
+        },
+        Limit.ordinary());
+    return schedules;
   }
 
   /** So that to cut off equal states leaves nothing out. */
