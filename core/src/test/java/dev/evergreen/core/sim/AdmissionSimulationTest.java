@@ -6,14 +6,17 @@ import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Grains;
+import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.Parallel;
+import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.Reentrant;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -27,6 +30,10 @@ import org.junit.jupiter.params.provider.ValueSource;
  * <p>Where grains are re-entrant, all go from lower to higher ones, and then branch; each branch
  * goes on to a higher one, or not, and comes back to one that its chain is inside of. From there it
  * calls nobody, so that no branch waits for another one that waits for it.
+ *
+ * <p>Where there are computations over all grains, too, their runs and the writes hold each other
+ * up for a while: so no write waits longer than that, too, and each computation comes to show what
+ * a write has left however many follow.
  */
 final class AdmissionSimulationTest {
 
@@ -47,6 +54,21 @@ final class AdmissionSimulationTest {
   private static final long BOUND_IF_REENTRANT_NANOS =
       3L * CLIENTS * (LONGEST + 2 * BRANCHES) * TURN_NANOS;
 
+  /** As long as runs and writes hold each other up, at most. */
+  private static final Duration WRITE_DELAY = Duration.ofMillis(40);
+
+  /** Each turn may have to wait for runs as well, and a result has to pass all grains. */
+  private static final long BOUND_WITH_RUNS_NANOS =
+      3L * (CLIENTS * LONGEST + GRAINS) * (TURN_NANOS + WRITE_DELAY.toNanos());
+
+  private static final Duration LIMIT = Duration.ofMinutes(10);
+
+  private enum Kind {
+    PLAIN,
+    REENTRANT,
+    COMPUTED
+  }
+
   /**
    * One turn of a chain.
    *
@@ -60,6 +82,10 @@ final class AdmissionSimulationTest {
     long read(long chain, Hop hop);
 
     long write(long chain, Hop hop);
+
+    /** How many writes this grain and those behind it have seen. */
+    @ReadOnly
+    long writes(int grain);
   }
 
   @Reentrant
@@ -73,6 +99,7 @@ final class AdmissionSimulationTest {
   private static final class PeerGrain implements Peer, ReentrantPeer {
     private final GrainContext<String> context;
     private final boolean reentrant;
+    private long written;
 
     PeerGrain(GrainContext<String> context, boolean reentrant) {
       this.context = context;
@@ -86,7 +113,14 @@ final class AdmissionSimulationTest {
 
     @Override
     public long write(long chain, Hop hop) {
+      written++;
       return go(chain, hop);
+    }
+
+    @Override
+    public long writes(int grain) {
+      context.sleep(Duration.ofNanos(MOST_NANOS / 20));
+      return written + (grain + 1 < GRAINS ? total(context.grains(), grain + 1) : 0);
     }
 
     private long go(long chain, Hop hop) {
@@ -98,6 +132,10 @@ final class AdmissionSimulationTest {
       }
       return chain;
     }
+  }
+
+  private static long total(Grains grains, int from) {
+    return grains.get(Peer.class, "p" + from).writes(from);
   }
 
   private static long call(Grains grains, boolean reentrant, long chain, Hop hop) {
@@ -114,7 +152,7 @@ final class AdmissionSimulationTest {
   @ValueSource(ints = {1, 3})
   void noChainWaitsLongerThanWhatIsUnderWayTakes(int nodes) {
     for (int seed = 0; seed < SEEDS; seed++) {
-      check(seed, longest(seed, nodes, false), BOUND_NANOS);
+      check(seed, longest(seed, nodes, Kind.PLAIN), BOUND_NANOS);
     }
   }
 
@@ -123,7 +161,16 @@ final class AdmissionSimulationTest {
   @ValueSource(ints = {1, 3})
   void norDoChainsThatComeBackInSeveralBranches(int nodes) {
     for (int seed = 0; seed < SEEDS; seed++) {
-      check(seed, longest(seed, nodes, true), BOUND_IF_REENTRANT_NANOS);
+      check(seed, longest(seed, nodes, Kind.REENTRANT), BOUND_IF_REENTRANT_NANOS);
+    }
+  }
+
+  /** A write's time is that until its result is shown. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void norDoWritesAndWhatIsComputedOfThem(int nodes) {
+    for (int seed = 0; seed < SEEDS / 10; seed++) {
+      check(seed, longest(seed, nodes, Kind.COMPUTED), BOUND_WITH_RUNS_NANOS);
     }
   }
 
@@ -133,7 +180,7 @@ final class AdmissionSimulationTest {
   }
 
   /** The longest time that a chain took. */
-  private static long longest(int seed, int nodes, boolean reentrant) {
+  private static long longest(int seed, int nodes, Kind kind) {
     var random = new SplittableRandom(seed);
     var pace = new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 10_000_000);
     var scheduler = new Scheduler(new RandomPolicy(random.split(), pace), new Trace(false));
@@ -143,7 +190,8 @@ final class AdmissionSimulationTest {
         new Cluster(
             scheduler,
             random.split(),
-            Scenario.of(seed).with(NodeSettings.DEFAULT.withCallTimeout(Duration.ofMinutes(10))),
+            Scenario.of(seed)
+                .with(NodeSettings.DEFAULT.withCallTimeout(LIMIT).withWriteDelay(WRITE_DELAY)),
             network,
             storage,
             address ->
@@ -163,11 +211,12 @@ final class AdmissionSimulationTest {
                 node.life(),
                 "client-" + client,
                 () -> {
-                  for (int i = 0; i < CHAINS; i++) {
-                    long begun = scheduler.now();
-                    var first = reentrant ? tree(own) : path(own, seed % 2 == 0);
-                    call(node.engine().grains(), reentrant, own.nextLong(), first);
-                    times.add(scheduler.now() - begun);
+                  try (var chains = new ChainClient(kind, node.engine(), own, seed % 2 == 0)) {
+                    for (int i = 0; i < CHAINS; i++) {
+                      long begun = scheduler.now();
+                      chains.call();
+                      times.add(scheduler.now() - begun);
+                    }
                   }
                 });
           }
@@ -177,6 +226,41 @@ final class AdmissionSimulationTest {
           serving.forEach(node -> node.engine().fence("the test has ended"));
         });
     return times.stream().mapToLong(nanos -> nanos).max().orElseThrow();
+  }
+
+  /** Begins chains, one after the other. */
+  private static final class ChainClient implements AutoCloseable {
+    private final Kind kind;
+    private final Grains grains;
+    private final SplittableRandom random;
+    private final boolean allAscend;
+    private final @Nullable ReactiveComputation<Long> totals;
+
+    ChainClient(Kind kind, Node node, SplittableRandom random, boolean allAscend) {
+      this.kind = kind;
+      this.grains = node.grains();
+      this.random = random;
+      this.allAscend = allAscend;
+      this.totals = kind == Kind.COMPUTED ? node.reactive(() -> total(grains, 0)) : null;
+    }
+
+    void call() {
+      boolean reentrant = kind == Kind.REENTRANT;
+      var first = reentrant ? tree(random) : path(random, allAscend);
+      long chain = random.nextLong();
+      if (totals == null) {
+        AdmissionSimulationTest.call(grains, reentrant, chain, first);
+      } else {
+        totals.after(() -> AdmissionSimulationTest.call(grains, false, chain, first), LIMIT);
+      }
+    }
+
+    @Override
+    public void close() {
+      if (totals != null) {
+        totals.close();
+      }
+    }
   }
 
   private static Hop path(SplittableRandom random, boolean allAscend) {
