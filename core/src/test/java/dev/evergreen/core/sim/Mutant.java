@@ -59,13 +59,7 @@ sealed interface Mutant {
 
     @Override
     public Map<String, byte[]> apply(byte[] original) {
-      var source = Sources.read(type);
-      int place = source.indexOf(before);
-      if (place < 0 || source.indexOf(before, place + 1) >= 0) {
-        throw new IllegalStateException(
-            "'" + this + "' does not find exactly one place in the core");
-      }
-      return Sources.compile(type, source.replace(before, after));
+      return Sources.changed(MutantLoader.OURS + type, before, after);
     }
 
     @Override
@@ -89,7 +83,7 @@ sealed interface Mutant {
 
     @Override
     default Map<String, byte[]> apply(byte[] original) {
-      return Map.of(type(), changed(original));
+      return Map.of(MutantLoader.OURS + type(), changed(original));
     }
 
     private byte[] changed(byte[] original) {

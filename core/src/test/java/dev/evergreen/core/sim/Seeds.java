@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <F> what describes a failure
  */
-final class Seeds<F> {
+public final class Seeds<F> {
 
   private final LongFunction<? extends @Nullable F> run;
   private final int enough;
@@ -35,7 +35,7 @@ final class Seeds<F> {
    * @param run runs a seed; returns null if nothing is wrong
    * @return the failures, in the order of their seeds
    */
-  static <F> List<F> failures(
+  public static <F> List<F> failures(
       long first, long count, int enough, LongFunction<? extends @Nullable F> run)
       throws InterruptedException {
     var seeds = new Seeds<F>(first, count, enough, run);

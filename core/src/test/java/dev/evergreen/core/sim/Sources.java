@@ -20,19 +20,34 @@ import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
-/** The source of the core's classes, compiled anew when it is changed. */
+/** The source of classes, compiled anew when it is changed. */
 final class Sources {
 
   private static final List<Path> ROOTS =
-      Stream.of("core", "model").map(room -> Path.of("..", room, "src", "main", "java")).toList();
-
-  private static final String CORE = "dev.evergreen.core.";
+      Stream.of("core", "model", "cluster")
+          .map(room -> Path.of("..", room, "src", "main", "java"))
+          .toList();
 
   private Sources() {}
 
-  /** The source of a class of the core, by its name below that package. */
-  static String read(String type) {
-    var name = (CORE + type).replace('.', '/') + ".java";
+  /**
+   * A class, and what is nested in it, with other lines in the place of some.
+   *
+   * @param before must occur once
+   * @return the classes by their names
+   */
+  static Map<String, byte[]> changed(String type, String before, String after) {
+    var source = read(type);
+    int place = source.indexOf(before);
+    if (place < 0 || source.indexOf(before, place + 1) >= 0) {
+      throw new IllegalStateException(
+          "'%s' does not occur exactly once in %s".formatted(before, type));
+    }
+    return compile(type, source.replace(before, after));
+  }
+
+  private static String read(String type) {
+    var name = type.replace('.', '/') + ".java";
     var file = ROOTS.stream().map(root -> root.resolve(name)).filter(Files::exists).findFirst();
     try {
       return Files.readString(file.orElseThrow());
@@ -41,8 +56,7 @@ final class Sources {
     }
   }
 
-  /** The class with this source, and what is nested in it, by such names. */
-  static Map<String, byte[]> compile(String type, String source) {
+  private static Map<String, byte[]> compile(String type, String source) {
     var compiler = ToolProvider.getSystemJavaCompiler();
     var problems = new DiagnosticCollector<JavaFileObject>();
     var classes = new HashMap<String, ByteArrayOutputStream>();
@@ -66,10 +80,7 @@ final class Sources {
               .collect(Collectors.joining("\n")));
     }
     return classes.entrySet().stream()
-        .collect(
-            Collectors.toMap(
-                entry -> entry.getKey().substring(CORE.length()),
-                entry -> entry.getValue().toByteArray()));
+        .collect(Collectors.toMap(Map.Entry::getKey, entry -> entry.getValue().toByteArray()));
   }
 
   private static final class Source extends SimpleJavaFileObject {
