@@ -22,6 +22,7 @@ import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.core.work.Workers;
 import dev.evergreen.reports.LifeLog;
 import dev.evergreen.reports.NodeReport;
 import dev.evergreen.reports.Reporter;
@@ -47,7 +48,6 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
-import java.util.stream.Collectors;
 import org.apache.pekko.Done;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
@@ -72,11 +72,13 @@ public final class ClusterNode implements Node {
 
   private static final System.Logger.Level USUAL = System.Logger.Level.INFO;
   private static final Duration REPORT_PATIENCE = Duration.ofSeconds(1);
-  private static final long ROSTER_MILLIS = 1_000;
+  private static final long PEKKO_MILLIS = 1_000;
   private static final long LOOK_NANOS = Duration.ofSeconds(1).toNanos();
 
   /** Pekko knows of a death sooner than so long after a connection has ended. */
   private static final long UNKNOWN_DEATH_NANOS = Duration.ofSeconds(15).toNanos();
+
+  private static final RandomGenerator RANDOM = () -> ThreadLocalRandom.current().nextLong();
 
   private static final String GIVEN_UP =
       "the others regard it as dead, or it is in the smaller part of a split cluster (of two nodes"
@@ -89,7 +91,9 @@ public final class ClusterNode implements Node {
   private final ActorSystem system;
   private final Cluster cluster;
   private final NodeId self;
+  private final Workers workers;
   private final Tenure tenure;
+  private final Survivors survivors;
   private final Mandate mandate;
   private final Partitions partitions;
   private final EngineNode node;
@@ -115,6 +119,7 @@ public final class ClusterNode implements Node {
   private volatile Map<NodeId, Set<NodeId>> missedBy = Map.of();
 
   private volatile @Nullable ActorRef rosters;
+  private volatile @Nullable ActorRef memberEvents;
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
   private volatile @Nullable OperatorEndpoint operator;
@@ -141,12 +146,15 @@ public final class ClusterNode implements Node {
     this.missed = CrashDetector.of(system.eventStream());
     this.cluster = Cluster.get(system);
     this.self = Member.idOf(cluster.selfUniqueAddress());
+    this.workers = new Workers(time, time, RANDOM);
     this.tenure =
         new Tenure(
             self,
             PekkoSystem.marginByEvidence(system),
             PekkoSystem.marginOtherwise(system),
-            links::ping);
+            links::ping,
+            workers);
+    this.survivors = new Survivors(tenure, workers, new AsSurvivor());
     this.log = new LifeLog(self, time, USUAL);
     this.mandate = mandate(builder.storage);
     this.partitions = new Partitions(self, settings.partitions(), mandate);
@@ -166,25 +174,38 @@ public final class ClusterNode implements Node {
         .fence(settings.name())
         .filter(fence -> settings.hosts())
         .<Mandate>map(
-            fence -> new FencedMandate(self, fence, tenure, this::roster, new FromFence()))
-        .orElseGet(() -> new PingedMandate(storage, tenure));
+            fence -> new FencedMandate(self, fence, tenure, this::roster, new FromFence(), workers))
+        .orElseGet(() -> new PingedMandate(storage, tenure, workers, this::toldAll));
   }
 
   /** Who belongs to the cluster now, as Pekko knows. */
   private CompletableFuture<Roster> askForRoster() {
-    var answer = new CompletableFuture<Roster>();
-    var asked = rosters;
-    if (asked == null) {
+    return ask(rosters, Rosters.WhoBelongs::new);
+  }
+
+  private static <T> CompletableFuture<T> ask(
+      @Nullable ActorRef actor, Function<CompletableFuture<T>, Object> question) {
+    var answer = new CompletableFuture<T>();
+    if (actor == null) {
       answer.completeExceptionally(new IllegalStateException("the node has not begun to join"));
     } else {
-      asked.tell(new Rosters.WhoBelongs(answer), ActorRef.noSender());
+      actor.tell(question.apply(answer), ActorRef.noSender());
     }
     return answer;
   }
 
   private Roster roster() {
+    return await(askForRoster());
+  }
+
+  /** Waits until this node was told of all that Pekko has decided by now. */
+  private void toldAll() {
+    await(ask(memberEvents, MemberEvents.AllTold::new));
+  }
+
+  private static <T> T await(CompletableFuture<T> answer) {
     try {
-      return askForRoster().orTimeout(ROSTER_MILLIS, TimeUnit.MILLISECONDS).join();
+      return answer.orTimeout(PEKKO_MILLIS, TimeUnit.MILLISECONDS).join();
     } catch (CompletionException e) {
       throw new IllegalStateException("Pekko does not say who belongs to the cluster", e);
     }
@@ -193,14 +214,7 @@ public final class ClusterNode implements Node {
   private EngineNode startNode(Builder builder) {
     try {
       return EngineNode.start(
-          new Engine(
-              self,
-              time,
-              time,
-              links,
-              partitions,
-              mandate.storage(),
-              (RandomGenerator) () -> ThreadLocalRandom.current().nextLong()),
+          new Engine(self, time, time, links, partitions, mandate.storage(), RANDOM),
           builder.types,
           builder.settings,
           builder.tracing,
@@ -245,9 +259,11 @@ public final class ClusterNode implements Node {
   private void join() {
     long deadline = System.nanoTime() + settings.joinWithin().toNanos();
     rosters = system.actorOf(Props.create(Rosters.class, () -> new Rosters(cluster)), "rosters");
-    system.actorOf(
-        Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
-        "members");
+    memberEvents =
+        system.actorOf(
+            Props.create(
+                MemberEvents.class, () -> new MemberEvents(cluster, members, new FromMembers())),
+            "members");
     var started =
         Sharding.start(
             system, settings, node, partitions, self, this::someMayBeDead, this::isReached);
@@ -615,12 +631,7 @@ public final class ClusterNode implements Node {
       if (own != null && own.isUp()) {
         up.complete(Done.getInstance());
       }
-      tenure.voters(
-          members.values().stream()
-              .filter(Member::votes)
-              .sorted(Member.BY_ADDRESS)
-              .map(Member::id)
-              .toList());
+      survivors.changed(members.values());
       lookWhetherItIsReached();
     }
 
@@ -635,9 +646,7 @@ public final class ClusterNode implements Node {
           "reachable",
           member.reachable());
       if (member.isExiting()) {
-        // It has handed its grains over: no call shall meet its end.
-        partitions.forget(member.id());
-        tenure.leaves(member.id());
+        survivors.exits(member.id());
       } else if (member.linkPort() != 0) {
         // Looked up by the link: whoever follows the members must not wait for names.
         links.admit(
@@ -660,60 +669,50 @@ public final class ClusterNode implements Node {
 
     @Override
     public void downed() {
-      tenure.end(); // also when it leaves
-      fence(GIVEN_UP);
+      survivors.downed();
     }
 
     @Override
     public void judged(NodeId other) {
-      if (fenced != null || cluster.isTerminated()) {
-        return;
-      }
-      if (tenure.isLargerPart()) {
-        tenure.givenUp(other, refusing.contains(other));
-      } else {
-        downed();
-      }
+      survivors.judged(other);
     }
 
     @Override
     public void givenUp(Set<NodeId> others) {
-      if (fenced != null || cluster.isTerminated()) {
-        return;
-      }
-      lose(others);
-      Thread.ofVirtual().name("agree").start(() -> agreeOn(others));
-    }
-
-    private void agreeOn(Set<NodeId> gone) {
-      tenure.agree();
-      if (!tenure.isOver()) {
-        log.usual("death-agreed", "others", gone, "nodes", tenure.voters().size());
-      }
+      survivors.givenUp(others);
     }
 
     @Override
     public void gone(Set<NodeId> others) {
       others.forEach(other -> missed.remove(other.address()));
-      if (leaving || fenced != null || cluster.isTerminated()) {
-        // To a node that leaves all others seem gone. It must not tell them so.
-        others.forEach(partitions::forget);
-        return;
-      }
-      var left = others.stream().filter(links::knows).collect(Collectors.toSet());
-      for (var other : others) {
-        if (left.contains(other)) {
-          tenure.left(other);
-        } else {
-          tenure.gone(other); // it was given up before
-        }
-      }
-      if (!left.isEmpty()) {
-        lose(left);
-      }
+      survivors.gone(others);
+    }
+  }
+
+  private final class AsSurvivor implements Survivors.Node {
+
+    @Override
+    public boolean isOver() {
+      return fenced != null || cluster.isTerminated();
     }
 
-    private void lose(Set<NodeId> gone) {
+    @Override
+    public boolean isLeaving() {
+      return leaving;
+    }
+
+    @Override
+    public boolean isLinked(NodeId other) {
+      return links.knows(other);
+    }
+
+    @Override
+    public boolean isDead(NodeId other) {
+      return refusing.contains(other);
+    }
+
+    @Override
+    public void lose(Set<NodeId> gone) {
       for (var other : gone) {
         log.usual("member-gone", "other", other);
         links.remove(other);
@@ -721,7 +720,22 @@ public final class ClusterNode implements Node {
         refusing.remove(other);
       }
       node.nodesRemoved(gone);
-      gone.forEach(partitions::forget);
+      forget(gone);
+    }
+
+    @Override
+    public void forget(Set<NodeId> others) {
+      others.forEach(partitions::forget);
+    }
+
+    @Override
+    public void agreed(Set<NodeId> gone) {
+      log.usual("death-agreed", "others", gone, "nodes", tenure.voters().size());
+    }
+
+    @Override
+    public void fence() {
+      ClusterNode.this.fence(GIVEN_UP);
     }
   }
 

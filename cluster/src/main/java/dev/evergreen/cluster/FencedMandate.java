@@ -7,12 +7,11 @@ import dev.evergreen.core.spi.NodeGivenUpException;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
+import dev.evergreen.core.work.Waiters;
+import dev.evergreen.core.work.Workers;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
@@ -52,19 +51,19 @@ final class FencedMandate implements Mandate {
   private final Supplier<Roster> roster;
   private final Listener listener;
   private final Storage storage;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
+  private final Workers workers;
+  private final Waiters waiting = new Waiters();
 
   /** Touched by who looks. */
   private boolean joined;
 
-  @GuardedBy("lock")
+  @GuardedBy("this")
   private boolean looking;
 
-  @GuardedBy("lock")
+  @GuardedBy("this")
   private long begun;
 
-  @GuardedBy("lock")
+  @GuardedBy("this")
   private long done;
 
   /** What others are told. */
@@ -85,8 +84,14 @@ final class FencedMandate implements Mandate {
    *     IllegalStateException} if it cannot be known now
    */
   FencedMandate(
-      NodeId self, Fence fence, Tenure tenure, Supplier<Roster> roster, Listener listener) {
+      NodeId self,
+      Fence fence,
+      Tenure tenure,
+      Supplier<Roster> roster,
+      Listener listener,
+      Workers workers) {
     this.self = self;
+    this.workers = workers;
     this.fence = fence;
     this.tenure = tenure;
     this.roster = roster;
@@ -115,43 +120,62 @@ final class FencedMandate implements Mandate {
   /** Those who ask while another looks wait for the next look, which is for all of them. */
   @Override
   public boolean takeOver() {
-    lock.lock();
+    var thread = Thread.currentThread();
+    waiting.add(thread);
     try {
-      long wanted = begun + 1;
-      while (done < wanted && !tenure.isOver()) {
-        if (looking) {
-          changed.await();
+      long wanted = next();
+      while (!isDone(wanted) && !tenure.isOver()) {
+        if (thread.isInterrupted()) {
+          return false;
+        }
+        if (begins()) {
+          lookOnce();
         } else {
-          looking = true;
-          lookWithoutLock(++begun);
+          workers.threads().park();
         }
       }
       return !tenure.isOver();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
     } finally {
-      lock.unlock();
+      waiting.remove(thread);
     }
   }
 
-  @GuardedBy("lock")
-  private void lookWithoutLock(long look) {
+  /** The number of the next look. */
+  private synchronized long next() {
+    return begun + 1;
+  }
+
+  private synchronized boolean isDone(long look) {
+    return done >= look;
+  }
+
+  /** Whether nobody looks, so that the calling thread is to. */
+  private synchronized boolean begins() {
+    boolean begins = !looking;
+    if (begins) {
+      looking = true;
+      begun++;
+    }
+    return begins;
+  }
+
+  private void lookOnce() {
     boolean complete = false;
-    lock.unlock();
     try {
       complete = look();
       if (!complete) {
-        LockSupport.parkNanos(AGAIN_NANOS);
+        workers.threads().parkNanos(AGAIN_NANOS);
       }
     } finally {
-      lock.lock();
-      looking = false;
-      if (complete) {
-        done = look;
-      }
-      changed.signalAll();
+      ends(complete);
+      waiting.wake(workers);
     }
+  }
+
+  /** Only one looks at a time, so that this is the end of the last look that has begun. */
+  private synchronized void ends(boolean complete) {
+    looking = false;
+    done = complete ? begun : done;
   }
 
   /** Whether nobody who was removed is alive any more. */
@@ -172,8 +196,7 @@ final class FencedMandate implements Mandate {
       if (!tenure.isHeardBy(now)) {
         return false;
       }
-      tenure.agree();
-      if (tenure.isOver()) {
+      if (!tenure.agree()) {
         return false;
       }
       joined = true;

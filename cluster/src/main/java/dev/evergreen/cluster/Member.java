@@ -10,7 +10,8 @@ import java.util.Locale;
  * @param id its address in the cluster, {@code host:port}, and its incarnation
  * @param linkPort where it takes links, on the same host; 0 if it says none
  * @param hosts whether it hosts grains
- * @param status its part in the cluster: joining, weaklyup, up, leaving or exiting
+ * @param status its part in the cluster: joining, weaklyup, up, leaving or exiting; down or removed
+ *     if it has none any more
  * @param reachable false while it is not heard of
  */
 public record Member(NodeId id, int linkPort, boolean hosts, String status, boolean reachable) {
@@ -55,6 +56,21 @@ public record Member(NodeId id, int linkPort, boolean hosts, String status, bool
   /** Whether it is about to end, and has nothing left that others would ask for. */
   boolean isExiting() {
     return status.equals("exiting");
+  }
+
+  /** Whether the others have given it up, but not all have seen that yet. */
+  boolean isDown() {
+    return status.equals("down");
+  }
+
+  /** Whether it belongs to the cluster no more, as all have seen. */
+  boolean isRemoved() {
+    return status.equals("removed");
+  }
+
+  /** The same, heard of or not. */
+  Member heard(boolean now) {
+    return new Member(id, linkPort, hosts, status, now);
   }
 
   /** How a node tells the others where it takes links: all know all roles. */

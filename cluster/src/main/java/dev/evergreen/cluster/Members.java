@@ -1,32 +1,21 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
-import org.apache.pekko.actor.AbstractActor;
-import org.apache.pekko.cluster.Cluster;
-import org.apache.pekko.cluster.ClusterEvent;
-import org.apache.pekko.cluster.ClusterEvent.CurrentClusterState;
-import org.apache.pekko.cluster.ClusterEvent.MemberEvent;
-import org.apache.pekko.cluster.ClusterEvent.ReachabilityChanged;
-import org.apache.pekko.cluster.ClusterEvent.ReachableMember;
-import org.apache.pekko.cluster.ClusterEvent.UnreachableMember;
-import org.apache.pekko.cluster.MemberStatus;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Follows who belongs to the cluster, and tells what that means for links and results.
+ * Knows who belongs to the cluster, by Pekko's events, and tells what that means for links and
+ * results.
  *
  * <p>Pekko tells of each death by itself. All of which it knows at a moment are told on as one, so
- * that what a node has is gone over once: after the first this actor asks who belongs to the
- * cluster, and Pekko answers when it has told what it has decided until then.
+ * that what a node has is gone over once: after the first the {@link #toldAll} is asked for, which
+ * comes when Pekko has told what it has decided until then. For one thread at a time.
  */
-final class Members extends AbstractActor {
+final class Members {
 
   /** What the others' coming and going means. Called in the order of the events. */
   interface Listener {
@@ -59,9 +48,10 @@ final class Members extends AbstractActor {
     void downed();
   }
 
-  private final Cluster cluster;
+  private final NodeId self;
   private final Map<NodeId, Member> known;
   private final Listener listener;
+  private final Runnable asksForAll;
 
   /** Those of which the listener has not been told yet. */
   private final Set<NodeId> givenUp = new LinkedHashSet<>();
@@ -69,106 +59,78 @@ final class Members extends AbstractActor {
   private final Set<NodeId> gone = new LinkedHashSet<>();
 
   /**
-   * @param known kept up to date by this actor, read by anybody
+   * @param known kept up to date by this, read by anybody
+   * @param asksForAll to be called when {@link #toldAll} is wanted
    */
-  Members(Cluster cluster, ConcurrentHashMap<NodeId, Member> known, Listener listener) {
-    this.cluster = cluster;
+  Members(
+      NodeId self,
+      ConcurrentHashMap<NodeId, Member> known,
+      Listener listener,
+      Runnable asksForAll) {
+    this.self = self;
     this.known = known;
     this.listener = listener;
+    this.asksForAll = asksForAll;
   }
 
-  @Override
-  public void preStart() {
-    cluster.subscribe(
-        getSelf(),
-        ClusterEvent.initialStateAsEvents(),
-        MemberEvent.class,
-        ReachabilityChanged.class,
-        UnreachableMember.class,
-        ReachableMember.class);
-  }
-
-  @Override
-  public void postStop() {
-    cluster.unsubscribe(getSelf());
-  }
-
-  @Override
-  public Receive createReceive() {
-    return receiveBuilder()
-        .match(MemberEvent.class, event -> changed(event.member()))
-        .match(CurrentClusterState.class, state -> tellEnds())
-        .match(ReachabilityChanged.class, this::missed)
-        .match(UnreachableMember.class, event -> reachable(event.member(), false))
-        .match(ReachableMember.class, event -> reachable(event.member(), true))
-        .build();
-  }
-
-  private void changed(org.apache.pekko.cluster.Member member) {
-    var id = Member.idOf(member);
-    var status = member.status();
-    boolean isDown = status.equals(MemberStatus.down());
-    if (!isDown && !status.equals(MemberStatus.removed())) {
+  /** A node has another part in the cluster, or none any more. Whether it is heard of is kept. */
+  void changed(Member member) {
+    var id = member.id();
+    if (!member.isDown() && !member.isRemoved()) {
       var before = known.get(id);
-      tell(Member.of(member, before == null || before.reachable()), listener::belongs);
+      tell(member.heard(before == null || before.reachable()), listener::belongs);
       return;
     }
     known.remove(id);
     listener.changed();
-    if (!member.uniqueAddress().equals(cluster.selfUniqueAddress())) {
-      if (isDown) {
+    if (!id.equals(self)) {
+      if (member.isDown()) {
         listener.judged(id);
       }
-      end(isDown ? givenUp : gone, id);
-    } else if (isDown) {
+      end(member.isDown() ? givenUp : gone, id);
+    } else if (member.isDown()) {
       listener.downed();
     }
   }
 
   private void end(Set<NodeId> how, NodeId id) {
     if (givenUp.isEmpty() && gone.isEmpty()) {
-      cluster.sendCurrentClusterState(getSelf());
+      asksForAll.run();
     }
     how.add(id);
   }
 
-  private void tellEnds() {
-    if (givenUp.isEmpty() && gone.isEmpty()) {
-      return; // another event was told after them
-    }
+  /** All was told that Pekko had decided when this was asked for. */
+  void toldAll() {
     tell(givenUp, listener::givenUp);
     tell(gone, listener::gone);
   }
 
   private static void tell(Set<NodeId> ended, Consumer<Set<NodeId>> what) {
-    if (!ended.isEmpty()) {
+    if (!ended.isEmpty()) { // else another event was told after them
       var all = Set.copyOf(ended);
       ended.clear();
       what.accept(all);
     }
   }
 
-  private void missed(ReachabilityChanged event) {
-    var missedBy = new HashMap<NodeId, Set<NodeId>>();
-    for (var record : CollectionConverters.asJava(event.reachability().records())) {
-      missedBy
-          .computeIfAbsent(Member.idOf(record.subject()), missed -> new HashSet<>())
-          .add(Member.idOf(record.observer()));
-    }
+  /** Who misses whom has changed; as {@link Listener#missed}. */
+  void missed(Map<NodeId, Set<NodeId>> missedBy) {
     listener.missed(missedBy);
   }
 
-  private void reachable(org.apache.pekko.cluster.Member member, boolean reachable) {
-    if (known.containsKey(Member.idOf(member))) {
-      tell(Member.of(member, reachable), reachable ? listener::belongs : listener::unreachable);
+  /** Whether a member is heard of has changed. */
+  void reachable(Member member) {
+    if (known.containsKey(member.id())) {
+      tell(member, member.reachable() ? listener::belongs : listener::unreachable);
     }
   }
 
   private void tell(Member now, Consumer<Member> what) {
-    tellEnds();
+    toldAll();
     known.put(now.id(), now);
     listener.changed();
-    if (!now.id().equals(Member.idOf(cluster.selfMember()))) {
+    if (!now.id().equals(self)) {
       what.accept(now);
     }
   }

@@ -1,14 +1,24 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.Storage;
-import java.util.concurrent.locks.LockSupport;
+import dev.evergreen.core.work.Workers;
 
 /**
  * The mandate where the storage cannot fence: who can acknowledge nothing any more is known by
  * time, as {@link Tenure} says. It holds as long as this machine's monotonic clock does not stand
  * still while other machines' clocks go on.
+ *
+ * <p>Before it looks how long it has to wait, this node has been told whatever Pekko has decided by
+ * then: so of those who had what it is to own it knows that they were given up. A coordinator that
+ * is new keeps no margin for whom it has never heard of, and events may be late.
+ *
+ * @param toldAll waits until this node was told of all that Pekko had decided before this was
+ *     called; throws an {@link IllegalStateException} if that cannot be known now
  */
-record PingedMandate(Storage storage, Tenure tenure) implements Mandate {
+record PingedMandate(Storage storage, Tenure tenure, Workers workers, Runnable toldAll)
+    implements Mandate {
+
+  private static final long AGAIN_NANOS = 100_000_000;
 
   @Override
   public boolean confirmed() {
@@ -17,10 +27,25 @@ record PingedMandate(Storage storage, Tenure tenure) implements Mandate {
 
   @Override
   public boolean takeOver() {
+    while (!isToldAll()) {
+      if (tenure.isOver()) {
+        return false;
+      }
+      workers.threads().parkNanos(AGAIN_NANOS);
+    }
     for (long left = tenure.nanosUntilTakeover(); left > 0; left = tenure.nanosUntilTakeover()) {
-      LockSupport.parkNanos(left);
+      workers.threads().parkNanos(left);
     }
     return true;
+  }
+
+  private boolean isToldAll() {
+    try {
+      toldAll.run();
+      return true;
+    } catch (IllegalStateException e) {
+      return false;
+    }
   }
 
   @Override

@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.pekko.cluster.ClusterEvent.CurrentClusterState;
-import org.apache.pekko.cluster.MemberStatus;
 
 /**
  * Who belongs to the cluster at one moment, as one node knows it.
@@ -19,10 +19,16 @@ import org.apache.pekko.cluster.MemberStatus;
 record Roster(Set<NodeId> members, List<NodeId> voters, List<NodeId> possible) {
 
   static Roster of(CurrentClusterState state) {
-    var members =
+    return of(
         StreamSupport.stream(state.getMembers().spliterator(), false)
-            .filter(member -> !isGivenUp(member.status()))
-            .map(member -> Member.of(member, true))
+            .map(member -> Member.of(member, true)));
+  }
+
+  /** Of all that are known, those included that are given up. */
+  static Roster of(Stream<Member> known) {
+    var members =
+        known
+            .filter(member -> !member.isDown() && !member.isRemoved())
             .sorted(Member.BY_ADDRESS)
             .toList();
     return new Roster(
@@ -33,10 +39,6 @@ record Roster(Set<NodeId> members, List<NodeId> voters, List<NodeId> possible) {
 
   private static List<NodeId> only(List<Member> members, Predicate<Member> which) {
     return members.stream().filter(which).map(Member::id).toList();
-  }
-
-  private static boolean isGivenUp(MemberStatus status) {
-    return status.equals(MemberStatus.down()) || status.equals(MemberStatus.removed());
   }
 
   /**

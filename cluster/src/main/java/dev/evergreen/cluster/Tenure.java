@@ -2,6 +2,8 @@ package dev.evergreen.cluster;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.work.Waiters;
+import dev.evergreen.core.work.Workers;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
@@ -12,11 +14,11 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
 
 /**
  * Knows whether this node still belongs to the cluster, by asking the others.
@@ -52,11 +54,12 @@ final class Tenure {
 
   private final NodeId self;
   private final Pings pings;
+  private final Workers workers;
   private final long goodForNanos;
   private final long askAgainNanos;
   private final Map<NodeId, Long> answers = new ConcurrentHashMap<>(); // when they were asked
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
+  private final Waiters waiting = new Waiters();
   private final long byEvidenceNanos;
   private final long otherwiseNanos;
   private volatile List<NodeId> voters = List.of();
@@ -97,16 +100,17 @@ final class Tenure {
    *     others get what it had, if there is evidence that its process has ended
    * @param otherwise the same for one that was only not heard of; not shorter
    */
-  Tenure(NodeId self, Duration byEvidence, Duration otherwise, Pings pings) {
+  Tenure(NodeId self, Duration byEvidence, Duration otherwise, Pings pings, Workers workers) {
     this.self = self;
     this.pings = pings;
+    this.workers = workers;
     this.byEvidenceNanos = byEvidence.toNanos();
     this.otherwiseNanos = otherwise.toNanos();
-    this.takeoverAt = System.nanoTime();
+    this.takeoverAt = workers.nanos();
     // Also when there is none: those who judge this node may be deceived by theirs.
     this.goodForNanos = byEvidenceNanos / 2;
     this.askAgainNanos = Math.max(1, goodForNanos / 4);
-    this.asked = System.nanoTime() - askAgainNanos;
+    this.asked = workers.nanos() - askAgainNanos;
     this.lastToken = asked;
     this.seenFrom = asked;
   }
@@ -121,11 +125,14 @@ final class Tenure {
     if (voters.contains(self) && !now.contains(self)) {
       // It has left. If it was alone nobody can take over.
       over = voters.size() > 1;
-      signal();
+      waiting.wake(workers);
       return;
     }
     lock.lock();
     try {
+      if (now.contains(self) && !voters.contains(self)) {
+        goneIsAgreed(); // before it decided; who waits for that in agree() may come too late
+      }
       for (var node : now) {
         if (!voters.contains(node)) {
           agreed.add(node);
@@ -134,11 +141,11 @@ final class Tenure {
       quorum = List.copyOf(agreed);
       voters = List.copyOf(now);
       answers.keySet().retainAll(now);
-      asked = System.nanoTime() - askAgainNanos; // new ones were not asked yet
-      changed.signalAll();
+      asked = workers.nanos() - askAgainNanos; // new ones were not asked yet
     } finally {
       lock.unlock();
     }
+    waiting.wake(workers);
   }
 
   List<NodeId> voters() {
@@ -151,7 +158,7 @@ final class Tenure {
       return;
     }
     answers.merge(from, token, (one, other) -> one - other > 0 ? one : other);
-    signal();
+    waiting.wake(workers);
   }
 
   /**
@@ -176,10 +183,10 @@ final class Tenure {
     try {
       agreed.remove(other);
       quorum = List.copyOf(agreed);
-      changed.signalAll();
     } finally {
       lock.unlock();
     }
+    waiting.wake(workers);
   }
 
   /**
@@ -200,39 +207,82 @@ final class Tenure {
    * has answered a question that was asked after that and after this was called, which makes who
    * stays those who agreed last; or until this node is given up. An answer of one who has not seen
    * it does not count: that one may yet give this node up instead.
+   *
+   * @return false if this node is given up, or if for ten seconds those who stay were no majority:
+   *     it is in the smaller part then, as somebody left who may not have seen who was given up
    */
-  void agree() {
+  boolean agree() {
+    long since = lastToken + 1;
+    var possible = new AtomicLong(workers.nanos()); // when it was last
+    var agrees = new AtomicBoolean();
+    await(
+        () -> {
+          agrees.set(agreesSince(since));
+          return agrees.get() || isHopeless(possible);
+        },
+        () -> {
+          if (givenUpCount() == 0) {
+            ask(voters);
+          }
+        },
+        workers.never());
+    return agrees.get();
+  }
+
+  private boolean isHopeless(AtomicLong possible) {
+    long now = workers.nanos();
+    if (mayAgree()) {
+      possible.set(now);
+    }
+    return now - possible.get() > PATIENCE_NANOS;
+  }
+
+  private boolean mayAgree() {
     lock.lock();
     try {
-      long since = lastToken + 1;
-      while (!over && !isAgreedSince(since)) {
-        if (givenUp.isEmpty()) {
-          ask(voters);
-        }
-        changed.awaitNanos(askAgainNanos);
-      }
-      agreed.removeAll(gone);
-      quorum = List.copyOf(agreed);
-      gone.clear();
-      leftAgreeing.clear();
-      changed.signalAll();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+      return !givenUp.isEmpty() || isAgreedBy(voters::contains);
     } finally {
       lock.unlock();
     }
   }
 
+  private boolean agreesSince(long token) {
+    lock.lock();
+    try {
+      if (!isAgreedSince(token)) {
+        return false;
+      }
+      goneIsAgreed();
+      quorum = List.copyOf(agreed);
+    } finally {
+      lock.unlock();
+    }
+    waiting.wake(workers);
+    return true;
+  }
+
+  @GuardedBy("lock")
+  private void goneIsAgreed() {
+    agreed.removeAll(gone);
+    gone.clear();
+    leftAgreeing.clear();
+  }
+
   @GuardedBy("lock")
   private boolean isAgreedSince(long token) {
     long since = token - seenFrom > 0 ? token : seenFrom;
+    return givenUp.isEmpty() && isAgreedBy(node -> hasVotedSince(node, since));
+  }
+
+  /** Whether those who left and these are a majority of those who agreed last, if it is asked. */
+  @GuardedBy("lock")
+  private boolean isAgreedBy(Predicate<NodeId> these) {
     var have = leftAgreeing;
     var all = new TreeSet<>(Member.NODES_BY_ADDRESS);
     all.addAll(agreed);
     all.addAll(have);
-    return givenUp.isEmpty()
-        && (!agreed.contains(self)
-            || isMajority(node -> have.contains(node) || hasVotedSince(node, since), all));
+    return !agreed.contains(self)
+        || isMajority(node -> have.contains(node) || these.test(node), all);
   }
 
   /**
@@ -243,10 +293,10 @@ final class Tenure {
    */
   boolean isHeardBy(Roster roster) {
     long since = lastToken + 1;
-    return awaitAnswers(
-        roster::possible,
+    return await(
         () -> roster.isMajority(node -> hasVotedSince(node, since)),
-        System.nanoTime() + PATIENCE_NANOS);
+        () -> ask(roster.possible()),
+        workers.nanos() + PATIENCE_NANOS);
   }
 
   /** Whether this node has stopped, or was given up. */
@@ -293,12 +343,12 @@ final class Tenure {
       leftAgreeing.clear(); // of this one they know nothing
       seenFrom = lastToken + 1;
       var margin = givenUp.remove(other);
-      long at = System.nanoTime() + (margin == null ? otherwiseNanos : margin);
+      long at = workers.nanos() + (margin == null ? otherwiseNanos : margin);
       takeoverAt = at - takeoverAt > 0 ? at : takeoverAt;
-      changed.signalAll();
     } finally {
       lock.unlock();
     }
+    waiting.wake(workers);
   }
 
   /**
@@ -309,7 +359,7 @@ final class Tenure {
   long nanosUntilTakeover() {
     lock.lock();
     try {
-      long wait = Math.max(0, takeoverAt - System.nanoTime());
+      long wait = Math.max(0, takeoverAt - workers.nanos());
       return givenUp.values().stream().reduce(wait, Math::max);
     } finally {
       lock.unlock();
@@ -319,7 +369,7 @@ final class Tenure {
   /** This node has stopped, or was given up. */
   void end() {
     over = true;
-    signal();
+    waiting.wake(workers);
   }
 
   /**
@@ -327,12 +377,12 @@ final class Tenure {
    * trip, and after ten seconds if there is no majority.
    */
   boolean confirmed() {
-    long now = System.nanoTime();
+    long now = workers.nanos();
     if (belongedAt(now - goodForNanos / 2)) {
       return !over;
     }
     ask(voters); // in good time for those that come next
-    return awaitAnswers(this::voters, () -> belongedAt(now - goodForNanos), now + PATIENCE_NANOS);
+    return await(() -> belongedAt(now - goodForNanos), () -> ask(voters), now + PATIENCE_NANOS);
   }
 
   /** Whether nobody can have given this node up before a moment. */
@@ -340,30 +390,31 @@ final class Tenure {
     return haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);
   }
 
-  /** False if these have not answered enough until the deadline, or this node is given up. */
-  private boolean awaitAnswers(
-      Supplier<List<NodeId>> these, BooleanSupplier enough, long deadline) {
-    lock.lock();
+  /**
+   * Waits for answers, and asks for them until they have come.
+   *
+   * @return false if they have not come by the deadline, or this node is given up
+   */
+  private boolean await(BooleanSupplier enough, Runnable asks, long deadline) {
+    var thread = Thread.currentThread();
+    waiting.add(thread);
     try {
       while (!over && !enough.getAsBoolean()) {
-        if (System.nanoTime() - deadline >= 0) {
+        if (thread.isInterrupted() || workers.nanos() - deadline >= 0) {
           return false;
         }
-        ask(these.get());
-        changed.awaitNanos(askAgainNanos);
+        asks.run();
+        workers.threads().parkNanosForOthers(askAgainNanos);
       }
       return !over;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
     } finally {
-      lock.unlock();
+      waiting.remove(thread);
     }
   }
 
   /** Asks these, but nobody again right away. */
   private void ask(List<NodeId> these) {
-    long now = System.nanoTime();
+    long now = workers.nanos();
     long token;
     lock.lock();
     try {
@@ -403,14 +454,5 @@ final class Tenure {
     }
     var answer = answers.get(voter);
     return answer != null && answer - nanos >= 0;
-  }
-
-  private void signal() {
-    lock.lock();
-    try {
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
   }
 }

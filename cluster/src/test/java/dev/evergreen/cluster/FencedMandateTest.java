@@ -54,7 +54,8 @@ final class FencedMandateTest {
             if (answering.contains(to)) {
               answer(to, token);
             }
-          });
+          },
+          RealWorkers.REAL);
   private final FencedMandate mandate;
   private volatile Roster roster = roster(A, B, C);
 
@@ -101,7 +102,8 @@ final class FencedMandateTest {
           public void givenUp() {
             givenUp.incrementAndGet();
           }
-        });
+        },
+        RealWorkers.REAL);
   }
 
   private static Roster roster(NodeId... members) {
@@ -285,9 +287,9 @@ final class FencedMandateTest {
   @Test
   void aNodeWhoseClockStoodStillLearnsFromTheStorageThatItWasGivenUp() {
     var day = Duration.ofDays(1); // it is as if no time had passed
-    var patient = new Tenure(A, day, day, (to, token) -> {});
+    var patient = new Tenure(A, day, day, (to, token) -> {}, RealWorkers.REAL);
     patient.voters(List.of(A));
-    var pinged = new PingedMandate(storage, patient);
+    var pinged = new PingedMandate(storage, patient, RealWorkers.REAL, () -> {});
     assertTrue(mandate.takeOver());
     assertTrue(mandate.confirmed());
     long saved = save(mandate.storage(), Storage.NONE);

@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.apache.pekko.Done;
 import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
@@ -47,7 +48,8 @@ final class MembersTest {
           gossip-interval = 100 ms
           leader-actions-interval = 100 ms
         }
-      }""";
+      }\
+      """;
 
   private final List<ActorSystem> systems = new ArrayList<>();
 
@@ -127,13 +129,14 @@ final class MembersTest {
   private ActorRef follow(Cluster cluster) {
     return systems
         .getFirst()
-        .actorOf(Props.create(Members.class, () -> new Members(cluster, known, new Told())));
+        .actorOf(
+            Props.create(MemberEvents.class, () -> new MemberEvents(cluster, known, new Told())));
   }
 
   @Test
   void whoBelongsIsKnownWhileTheEventsOfItAreStillOnTheirWay() throws Exception {
     var cluster = join();
-    follow(cluster);
+    var following = follow(cluster);
     var other = Member.idOf(join().selfUniqueAddress());
     await("both", () -> known.values().stream().filter(Member::isUp).count() == 2);
     var rosters =
@@ -152,8 +155,11 @@ final class MembersTest {
     await("its being judged", () -> judged.contains(other));
     assertEquals(Set.of(Member.idOf(cluster.selfUniqueAddress())), whoBelongs(rosters));
     assertTrue(givenUp.isEmpty());
+    var told = new CompletableFuture<Done>();
+    following.tell(new MemberEvents.AllTold(told), ActorRef.noSender());
+    var toldOf = told.thenApply(done -> List.copyOf(givenUp));
     go.countDown();
-    await("its end", () -> givenUp.contains(Set.of(other)));
+    assertEquals(List.of(Set.of(other)), toldOf.get(30, TimeUnit.SECONDS));
   }
 
   private static Set<NodeId> whoBelongs(ActorRef rosters) throws Exception {

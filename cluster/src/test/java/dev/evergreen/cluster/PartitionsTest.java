@@ -26,7 +26,13 @@ final class PartitionsTest {
           new PingedMandate(
               new MemoryStorage(),
               new Tenure(
-                  node("a"), Duration.ofSeconds(1), Duration.ofSeconds(1), (to, token) -> {})));
+                  node("a"),
+                  Duration.ofSeconds(1),
+                  Duration.ofSeconds(1),
+                  (to, token) -> {},
+                  RealWorkers.REAL),
+              RealWorkers.REAL,
+              () -> {}));
   private final List<Integer> asked = new ArrayList<>();
   private final int partition = partitions.of(GRAIN);
 

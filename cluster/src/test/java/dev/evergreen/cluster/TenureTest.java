@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
@@ -23,6 +24,9 @@ class TenureTest {
   private static final NodeId B = node("b");
   private static final NodeId C = node("c");
   private static final NodeId D = node("d");
+
+  private static final Set<Thread.State> WAITING =
+      Set.of(Thread.State.WAITING, Thread.State.TIMED_WAITING);
 
   private record Ping(NodeId to, long token) {}
 
@@ -44,7 +48,8 @@ class TenureTest {
           if (answering.contains(to)) {
             tenure.answered(to, token);
           }
-        });
+        },
+        RealWorkers.REAL);
   }
 
   private Ping nextPing() throws InterruptedException {
@@ -215,6 +220,19 @@ class TenureTest {
     assertTrue(confirmed());
   }
 
+  /** Somebody left who may not have seen that the first was given up: it waited for ever. */
+  @Test
+  void whereThoseWhoStayAreNoMajorityForAWhileItIsTheSmallerPart() throws Exception {
+    tenure = of(B, Duration.ofMillis(100));
+    tenure.voters(List.of(A, B, C));
+    tenure.voters(List.of(B, C));
+    tenure.givenUp(A, true);
+    tenure.voters(List.of(B));
+    tenure.leaves(C);
+    tenure.gone(A);
+    assertFalse(CompletableFuture.supplyAsync(tenure::agree).get(30, TimeUnit.SECONDS));
+  }
+
   private void assertWaits(Duration most, Duration least) {
     long wait = tenure.nanosUntilTakeover();
     assertTrue(wait > least.toNanos() && wait <= most.toNanos(), () -> wait + " ns");
@@ -259,8 +277,40 @@ class TenureTest {
     tenure = of(A, Duration.ofMillis(300));
     tenure.givenUp(B, true);
     tenure.gone(B);
-    assertTrue(new PingedMandate(new MemoryStorage(), tenure).takeOver());
+    assertTrue(pinged(() -> {}).takeOver());
     assertEquals(0, tenure.nanosUntilTakeover());
+  }
+
+  /** A coordinator that is new keeps no margin, and events may be late. */
+  @Test
+  void whatPekkoHasDecidedIsToldBeforeItIsLookedHowLongToWait() {
+    tenure = of(A, Duration.ofMillis(300));
+    var asked = new AtomicInteger();
+    Runnable toldAll =
+        () -> {
+          if (asked.getAndIncrement() == 0) {
+            throw new IllegalStateException("not now");
+          }
+          tenure.givenUp(B, true);
+          tenure.gone(B);
+        };
+    assertTrue(pinged(toldAll).takeOver());
+    assertEquals(2, asked.get());
+    assertEquals(0, tenure.nanosUntilTakeover());
+  }
+
+  @Test
+  void whoIsGivenUpWhileItWaitsToBeToldOwnsNothing() {
+    tenure.end();
+    Runnable toldAll =
+        () -> {
+          throw new IllegalStateException("not any more");
+        };
+    assertFalse(pinged(toldAll).takeOver());
+  }
+
+  private PingedMandate pinged(Runnable toldAll) {
+    return new PingedMandate(new MemoryStorage(), tenure, RealWorkers.REAL, toldAll);
   }
 
   /** Also if the clock stands still, so that the answers are as young as the question. */
@@ -299,7 +349,7 @@ class TenureTest {
 
   private Thread waitingForAgreement() {
     var agreeing = Thread.ofVirtual().start(tenure::agree);
-    Await.await("waiting", () -> agreeing.getState() == Thread.State.TIMED_WAITING);
+    Await.await("waiting", () -> WAITING.contains(agreeing.getState()));
     return agreeing;
   }
 
@@ -338,6 +388,19 @@ class TenureTest {
     tenure.voters(List.of(B, C));
     tenure.voters(List.of(B));
     assertTrue(tenure.isLargerPart(), "half with the first");
+  }
+
+  /** It waited for ever: of the two the dead one is the first. */
+  @Test
+  void whoWasGoneBeforeThisNodeDecidesIsAgreedToHoweverLateThatIsAwaited() throws Exception {
+    tenure = of(B, Duration.ofMinutes(1));
+    tenure.voters(List.of(A));
+    tenure.voters(List.of());
+    tenure.givenUp(A, true);
+    tenure.gone(A);
+    tenure.voters(List.of(B));
+    agree();
+    assertTrue(confirmed());
   }
 
   @Test

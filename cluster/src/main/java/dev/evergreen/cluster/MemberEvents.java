@@ -1,0 +1,97 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.core.spi.NodeId;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.pekko.Done;
+import org.apache.pekko.actor.AbstractActor;
+import org.apache.pekko.cluster.Cluster;
+import org.apache.pekko.cluster.ClusterEvent;
+import org.apache.pekko.cluster.ClusterEvent.CurrentClusterState;
+import org.apache.pekko.cluster.ClusterEvent.MemberEvent;
+import org.apache.pekko.cluster.ClusterEvent.ReachabilityChanged;
+import org.apache.pekko.cluster.ClusterEvent.ReachableMember;
+import org.apache.pekko.cluster.ClusterEvent.UnreachableMember;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Tells {@link Members} what Pekko tells. */
+final class MemberEvents extends AbstractActor {
+
+  /** Asks to be told when all was told that Pekko has decided by now. */
+  record AllTold(CompletableFuture<Done> answer) {}
+
+  private final Cluster cluster;
+  private final Members members;
+
+  /** Those who asked, in the order in which Pekko answers. */
+  private final Queue<CompletableFuture<Done>> asking = new ArrayDeque<>();
+
+  /** As {@link Members} takes them. */
+  MemberEvents(
+      Cluster cluster, ConcurrentHashMap<NodeId, Member> known, Members.Listener listener) {
+    this.cluster = cluster;
+    this.members =
+        new Members(
+            Member.idOf(cluster.selfUniqueAddress()),
+            known,
+            listener,
+            () -> ask(new CompletableFuture<>()));
+  }
+
+  @Override
+  public void preStart() {
+    cluster.subscribe(
+        getSelf(),
+        ClusterEvent.initialStateAsEvents(),
+        MemberEvent.class,
+        ReachabilityChanged.class,
+        UnreachableMember.class,
+        ReachableMember.class);
+  }
+
+  @Override
+  public void postStop() {
+    cluster.unsubscribe(getSelf());
+  }
+
+  @Override
+  public Receive createReceive() {
+    return receiveBuilder()
+        .match(MemberEvent.class, event -> members.changed(Member.of(event.member(), true)))
+        .match(CurrentClusterState.class, state -> toldAll())
+        .match(AllTold.class, question -> ask(question.answer()))
+        .match(ReachabilityChanged.class, this::missed)
+        .match(UnreachableMember.class, event -> reachable(event.member(), false))
+        .match(ReachableMember.class, event -> reachable(event.member(), true))
+        .build();
+  }
+
+  private void ask(CompletableFuture<Done> answer) {
+    asking.add(answer);
+    cluster.sendCurrentClusterState(getSelf());
+  }
+
+  private void toldAll() {
+    members.toldAll();
+    asking.remove().complete(Done.getInstance());
+  }
+
+  private void missed(ReachabilityChanged event) {
+    var missedBy = new HashMap<NodeId, Set<NodeId>>();
+    for (var record : CollectionConverters.asJava(event.reachability().records())) {
+      missedBy
+          .computeIfAbsent(Member.idOf(record.subject()), missed -> new HashSet<>())
+          .add(Member.idOf(record.observer()));
+    }
+    members.missed(missedBy);
+  }
+
+  private void reachable(org.apache.pekko.cluster.Member member, boolean reachable) {
+    members.reachable(Member.of(member, reachable));
+  }
+}

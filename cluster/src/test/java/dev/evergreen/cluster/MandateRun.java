@@ -1,0 +1,46 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.cluster.MandateWorld.Faults;
+import dev.evergreen.cluster.MandateWorld.Setting;
+import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
+
+/** Runs seeds, maybe with a broken version. */
+public final class MandateRun implements MandateTrials {
+
+  /** Called by reflection, too. */
+  public MandateRun() {}
+
+  @Override
+  public @Nullable String failure(Kind kind, long seed) {
+    try {
+      MandateWorld.run(setting(kind, new SplittableRandom(seed)), seed);
+      return null;
+    } catch (RuntimeException | Error e) {
+      return kind + " " + seed + ": " + e.getMessage();
+    }
+  }
+
+  private static Setting setting(Kind kind, SplittableRandom random) {
+    return switch (kind) {
+      case FENCED -> any(random, true, false);
+      case FENCED_WITH_EVIDENCE -> any(random, true, true);
+      case PINGED -> any(random, false, false);
+      case PINGED_WITH_EVIDENCE -> any(random, false, true);
+      case LAST_ONES_FENCED -> lastOnes(random, true);
+      case LAST_ONES_PINGED -> lastOnes(random, false);
+    };
+  }
+
+  private static Setting any(SplittableRandom random, boolean fenced, boolean evidence) {
+    int nodes = random.nextInt(2, 6);
+    boolean comeAgain = random.nextBoolean();
+    return new Setting(nodes, fenced, evidence, comeAgain, random.nextBoolean(), Faults.ANY);
+  }
+
+  private static Setting lastOnes(SplittableRandom random, boolean fenced) {
+    int nodes = 3 + 2 * random.nextInt(2);
+    boolean evidence = random.nextBoolean();
+    return new Setting(nodes, fenced, evidence, false, true, Faults.SOME_DIE_WHILE_ONE_LEAVES);
+  }
+}

@@ -1,0 +1,447 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.core.sim.VirtualTime;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.StorageException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+
+/**
+ * A cluster in virtual time, of nodes that are cut off, stand still, die, leave, give each other up
+ * and come again, while their messages are late and lost, and their storage fails. What must hold
+ * is looked for at every acknowledgement; when all faults have ended, somebody must acknowledge
+ * again.
+ */
+final class MandateWorld {
+
+  static final int PARTITIONS = 3;
+
+  private static final long MILLI = 1_000_000;
+  private static final long SECOND = 1_000 * MILLI;
+
+  /** So soon after the last fault every partition is written, or nobody is left. */
+  private static final long PATIENCE = 60 * SECOND;
+
+  /** What goes wrong. */
+  enum Faults {
+    ANY,
+    /** One node leaves while as many die as stay, less one: nobody comes again. */
+    SOME_DIE_WHILE_ONE_LEAVES
+  }
+
+  /**
+   * What is simulated.
+   *
+   * @param fenced whether the storage can fence
+   * @param evidence whether nodes believe in evidence that others have ended
+   * @param comeAgain whether who has ended is started again
+   * @param keepsMargin whether Pekko keeps its margin as well, as it usually does
+   */
+  record Setting(
+      int nodes,
+      boolean fenced,
+      boolean evidence,
+      boolean comeAgain,
+      boolean keepsMargin,
+      Faults faults) {
+
+    Duration byEvidence() {
+      return Duration.ofMillis(evidence ? 100 : 1_000);
+    }
+
+    Duration otherwise() {
+      return Duration.ofSeconds(1);
+    }
+
+    /** How long after a decision of Pekko's its events come. */
+    long eventNanos() {
+      return 20 * MILLI;
+    }
+  }
+
+  final Setting setting;
+  final VirtualTime time;
+  final FencedStates states;
+
+  private final SplittableRandom random;
+  private final Map<NodeId, MandateNode> nodes = new HashMap<>();
+  private final List<MandateNode> order = new ArrayList<>();
+  private final Map<Integer, Set<MandateNode>> actors = new TreeMap<>();
+  private final Map<Integer, Long> acknowledged = new TreeMap<>();
+  private final Map<Integer, Long> writtenAt = new TreeMap<>();
+  private final Set<List<String>> cut = new HashSet<>();
+  private final Set<List<String>> refused = new HashSet<>();
+
+  /** Links have connections of their own. */
+  private final Set<List<String>> cutForPekko = new HashSet<>();
+
+  private int lostOneIn;
+  private int standsStillWhenGiven;
+  private long lateNanos = 2 * MILLI;
+  private long incarnations;
+  private long numbers;
+
+  private MandateWorld(Setting setting, long seed) {
+    this.setting = setting;
+    this.random = new SplittableRandom(seed);
+    this.time = new VirtualTime(random.split());
+    this.states = new FencedStates(time, random.split());
+    for (int i = 0; i < PARTITIONS; i++) {
+      actors.put(i, new LinkedHashSet<>());
+    }
+  }
+
+  /** What one seed decides. */
+  static void run(Setting setting, long seed) {
+    var world = new MandateWorld(setting, seed);
+    world.time.run(world::main);
+  }
+
+  private void main() {
+    var first = new ArrayList<NodeId>();
+    for (int i = 0; i < setting.nodes(); i++) {
+      first.add(newLife("n" + i + ":1"));
+    }
+    first.forEach(id -> add(id, Gossip.of(first)));
+    pause(random.nextLong(4 * SECOND));
+    switch (setting.faults()) {
+      case ANY -> anyFaults();
+      case SOME_DIE_WHILE_ONE_LEAVES -> someDieWhileOneLeaves();
+    }
+    end();
+    checkAllGoesOn();
+  }
+
+  private NodeId newLife(String address) {
+    return new NodeId(address, ++incarnations);
+  }
+
+  private void add(NodeId id, Gossip gossip) {
+    var node = new MandateNode(this, id, gossip, random.split());
+    nodes.put(id, node);
+    order.add(node);
+    node.start();
+  }
+
+  private void pause(long nanos) {
+    time.world().sleep(nanos);
+  }
+
+  private long now() {
+    return time.world().nanos();
+  }
+
+  // Messages
+
+  /** Messages overtake each other, and what is lost is so for good. */
+  void send(MandateNode from, NodeId to, Consumer<MandateNode> message) {
+    sendByLink(
+        from,
+        to,
+        other -> {
+          if (!cutForPekko.contains(wire(from, other))) {
+            message.accept(other);
+          }
+        });
+  }
+
+  void sendByLink(MandateNode from, NodeId to, Consumer<MandateNode> message) {
+    var other = nodes.get(to);
+    if (other == null || (lostOneIn > 0 && random.nextInt(lostOneIn) == 0)) {
+      return;
+    }
+    long late = MILLI / 10 + random.nextLong(random.nextInt(40) == 0 ? 50 * lateNanos : lateNanos);
+    other.process.after(
+        late,
+        () -> {
+          if (!isCut(from, other)) {
+            message.accept(other);
+          }
+        });
+  }
+
+  private boolean isCut(MandateNode from, MandateNode to) {
+    return cut.contains(wire(from, to)) || refused.contains(wire(from, to));
+  }
+
+  private static List<String> wire(MandateNode from, MandateNode to) {
+    return List.of(from.id.address(), to.id.address());
+  }
+
+  /** Whether the other one's host says that nobody is there. */
+  boolean refuses(MandateNode asking, NodeId other) {
+    var asked = nodes.get(other);
+    return asked != null
+        && !cut.contains(wire(asking, asked))
+        && !cut.contains(wire(asked, asking))
+        && (asked.process.isDead() || refused.contains(wire(asking, asked)));
+  }
+
+  Optional<MandateNode> anyMember(MandateNode joining) {
+    var members = running(node -> node != joining && node.isMember());
+    return members.isEmpty() ? Optional.empty() : Optional.of(any(members));
+  }
+
+  // Partitions
+
+  /** Where a partition is, or was when its node ended, or is about to be. */
+  Set<MandateNode> actors(int partition) {
+    var where = actors.get(partition);
+    if (where == null) {
+      throw new AssertionError(partition);
+    }
+    return where;
+  }
+
+  /** A coordinator's word comes as soon as it can. */
+  void place(MandateNode coordinator, int partition, NodeId to) {
+    var node = nodes.get(to);
+    if (node == null) {
+      return;
+    }
+    actors(partition).removeIf(other -> other.process.isDead());
+    actors(partition).add(node);
+    if (standsStillWhenGiven > 0 && random.nextInt(standsStillWhenGiven) == 0) {
+      pause(node);
+    }
+    deliver(coordinator, partition, node);
+  }
+
+  private void deliver(MandateNode coordinator, int partition, MandateNode node) {
+    node.process.after(
+        MILLI / 5 + random.nextLong(lateNanos),
+        () -> {
+          boolean isCut = isCut(coordinator, node) || cutForPekko.contains(wire(coordinator, node));
+          if (isCut && !coordinator.process.isDead()) {
+            deliver(coordinator, partition, node);
+          } else if (isCut || !node.startActor(partition, coordinator.id)) {
+            actors(partition).remove(node);
+          }
+        });
+  }
+
+  long nextNumber() {
+    return ++numbers;
+  }
+
+  // What must hold
+
+  long acknowledged(int partition) {
+    return acknowledged.getOrDefault(partition, 0L);
+  }
+
+  /** Nobody who owns it later has loaded what was there before; nothing acknowledged is missed. */
+  void acknowledge(
+      int partition, MandateNode.Activation by, long revision, long atLeast, boolean writes) {
+    if (revision < atLeast) {
+      throw new AssertionError(
+          "%s answers by revision %d of %d, but %d was acknowledged before it was asked"
+              .formatted(by.node(), revision, partition, atLeast));
+    }
+    for (var node : order) {
+      if (node != by.node() && node.goesOn()) {
+        for (var other : node.activations(partition)) {
+          if (other.number() > by.number() && other.isBefore(revision)) {
+            throw new AssertionError(
+                "%s acknowledges revision %d of %d, but %s has it by now, and loaded it before"
+                    .formatted(by.node(), revision, partition, node));
+          }
+        }
+      }
+    }
+    acknowledged.merge(partition, revision, Math::max);
+    if (writes) {
+      writtenAt.put(partition, now());
+    }
+  }
+
+  /** Who has left in good order has agreed to who was dead. */
+  void checkMayEnd(MandateNode node) {
+    if (setting.faults() == Faults.SOME_DIE_WHILE_ONE_LEAVES) {
+      throw new AssertionError(node + " ends as nobody is left who would agree");
+    }
+  }
+
+  /** The storage may be away; nothing else fails. */
+  void checkExpected(Throwable failure) {
+    if (!(failure instanceof StorageException)) {
+      throw new AssertionError(failure);
+    }
+  }
+
+  private void checkAllGoesOn() {
+    long since = now();
+    while (!isGoingOn(since)) {
+      if (now() - since > PATIENCE) {
+        throw new AssertionError(
+            "nothing goes on: "
+                + running(node -> true)
+                + ", actors "
+                + actors
+                + ", written at "
+                + writtenAt
+                + ", faults ended at "
+                + since);
+      }
+      pause(SECOND / 2);
+    }
+  }
+
+  private boolean isGoingOn(long since) {
+    // Who wants to join waits until there is somebody.
+    return running(MandateNode::takesPart).isEmpty()
+        || (actors.keySet().stream().allMatch(p -> writtenAt.getOrDefault(p, 0L) > since)
+            && running(node -> node.leaves()).isEmpty());
+  }
+
+  // Faults
+
+  private List<MandateNode> running(Predicate<MandateNode> which) {
+    return order.stream().filter(node -> node.goesOn() && which.test(node)).toList();
+  }
+
+  private <T> T any(List<T> list) {
+    return list.get(random.nextInt(list.size()));
+  }
+
+  private void anyFaults() {
+    standsStillWhenGiven = random.nextInt(3) * 4;
+    long until = now() + random.nextLong(8, 20) * SECOND;
+    while (now() < until) {
+      pause(random.nextLong(2_500 * MILLI));
+      var running = running(node -> true);
+      if (!running.isEmpty()) {
+        fault(any(running), any(running));
+      }
+      if (setting.comeAgain()) {
+        comeAgain();
+      }
+    }
+  }
+
+  private void fault(MandateNode one, MandateNode other) {
+    switch (random.nextInt(16)) {
+      case 0 -> cut.add(wire(one, other));
+      case 1 -> cutOff(one, cutForPekko);
+      case 2 -> {
+        cut.add(wire(one, other));
+        cut.add(wire(other, one));
+      }
+      case 3, 4 -> cutOff(one, cut);
+      case 5 -> {
+        cut.clear();
+        cutForPekko.clear();
+      }
+      case 6 -> {
+        if (setting.evidence()) {
+          refused.add(wire(one, other));
+        }
+      }
+      case 7, 8 -> pause(one);
+      case 9 -> one.process.kill();
+      case 10 -> one.leave();
+      case 11 -> giveUp(one, other);
+      case 12 -> {
+        lostOneIn = random.nextInt(3) == 0 ? 3 : random.nextInt(2) * 10;
+        lateNanos = random.nextInt(3) == 0 ? 30 * MILLI : 2 * MILLI;
+      }
+      case 13, 14 -> givesUpInVain(other);
+      default -> states.failsOneIn = random.nextInt(3) == 0 ? 0 : random.nextInt(4, 30);
+    }
+  }
+
+  private void giveUp(MandateNode one, MandateNode other) {
+    if (one != other && one.isMember()) {
+      one.process.after(0, () -> one.giveUp(other.id));
+    }
+  }
+
+  /**
+   * Of two nodes each may give up the other by itself. Where the storage cannot fence, it must be
+   * certain then that the other's process has ended.
+   */
+  boolean mayGiveUp(MandateNode one, NodeId other) {
+    var given = nodes.get(other);
+    return setting.fenced() || !one.countsTwo() || (given != null && given.process.isDead());
+  }
+
+  /** The first is cut off, gives up another one by itself, and may then stand still. */
+  private void givesUpInVain(MandateNode other) {
+    var one =
+        running(node -> true).stream()
+            .min(Comparator.comparing(node -> node.id, Member.NODES_BY_ADDRESS))
+            .orElseThrow();
+    cutOff(one, cut);
+    time.world()
+        .after(
+            random.nextLong(2 * SECOND),
+            () -> {
+              giveUp(one, other);
+              if (random.nextInt(4) > 0) {
+                time.world().after(random.nextLong(SECOND), () -> pause(one));
+              }
+            });
+  }
+
+  private void cutOff(MandateNode one, Set<List<String>> wires) {
+    for (var other : order) {
+      if (other != one) {
+        wires.add(wire(one, other));
+        wires.add(wire(other, one));
+      }
+    }
+  }
+
+  private void pause(MandateNode node) {
+    node.process.pause(setting.fenced() && random.nextBoolean());
+    time.world().after(random.nextLong(10 * SECOND), node.process::resume);
+  }
+
+  private void comeAgain() {
+    var addresses = new LinkedHashSet<String>();
+    order.forEach(node -> addresses.add(node.id.address()));
+    order.stream()
+        .filter(node -> !node.process.isDead())
+        .forEach(n -> addresses.remove(n.id.address()));
+    boolean someAreLeft = !running(MandateNode::isMember).isEmpty();
+    if (!addresses.isEmpty() && someAreLeft && random.nextBoolean()) {
+      add(newLife(any(List.copyOf(addresses))), Gossip.of(List.of()));
+    }
+  }
+
+  private void someDieWhileOneLeaves() {
+    int dying = (setting.nodes() - 1) / 2;
+    var chosen = new ArrayList<>(order);
+    for (int i = 0; i < dying; i++) {
+      var dies = any(chosen);
+      chosen.remove(dies);
+      time.world().after(random.nextLong(3 * SECOND), dies.process::kill);
+    }
+    var leaves = any(chosen);
+    time.world().after(random.nextLong(6 * SECOND), leaves::leave);
+    pause(6 * SECOND);
+  }
+
+  private void end() {
+    cut.clear();
+    cutForPekko.clear();
+    refused.clear();
+    lostOneIn = 0;
+    standsStillWhenGiven = 0;
+    lateNanos = 2 * MILLI;
+    states.failsOneIn = 0;
+    order.forEach(node -> node.process.resume());
+  }
+}
