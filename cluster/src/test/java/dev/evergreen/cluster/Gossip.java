@@ -69,6 +69,10 @@ record Gossip(
     return parts.get(node) == part;
   }
 
+  private Part part(NodeId node) {
+    return Objects.requireNonNull(parts.get(node));
+  }
+
   /** The same, changed by a node, which nobody else has seen. */
   private Gossip by(
       NodeId node, SortedMap<NodeId, Part> parts, Set<NodeId> removed, Map<NodeId, Missed> missed) {
@@ -179,7 +183,7 @@ record Gossip(
             .filter(node -> node.equals(self) || !missing.contains(node))
             .toList();
     return candidates.stream()
-        .filter(node -> parts.get(node).leads())
+        .filter(node -> part(node).leads())
         .findFirst()
         .or(() -> candidates.stream().findFirst())
         .filter(self::equals)
@@ -190,10 +194,10 @@ record Gossip(
     boolean allHeard =
         missedBy().keySet().stream()
             .filter(node -> !node.equals(self) && !exited.contains(node))
-            .allMatch(node -> parts.get(node).ends());
+            .allMatch(node -> part(node).ends());
     return allHeard
         && parts.keySet().stream()
-            .filter(node -> parts.get(node).leads() && !exited.contains(node))
+            .filter(node -> part(node).leads() && !exited.contains(node))
             .allMatch(seen::contains);
   }
 

@@ -103,7 +103,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
     this.random = random;
     this.gossip = gossip;
     this.process = world.time.machine(id.toString());
-    var workers = new Workers(process, process, random::nextLong);
+    var workers = new Workers(process, process, random);
     this.tenure =
         new Tenure(id, world.setting.byEvidence(), world.setting.otherwise(), this::ping, workers);
     this.survivors = new Survivors(tenure, workers, this);
@@ -162,7 +162,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   private void become(Gossip now) {
     var before = gossip;
     gossip = now;
-    if (before != now) {
+    if (!before.equals(now)) {
       tell(before, now);
     }
   }

@@ -62,7 +62,7 @@ final class MandateWorld {
     }
 
     Duration otherwise() {
-      return Duration.ofMillis(1_000);
+      return Duration.ofSeconds(1);
     }
 
     /** How long after a decision of Pekko's its events come. */

@@ -178,7 +178,7 @@ final class RefusedThreadsTest {
   }
 
   /** Counts who sends at the same time. */
-  private final class Sending implements Outboxes.Recipient {
+  private static final class Sending implements Outboxes.Recipient {
     private final AtomicInteger senders;
     private final CountDownLatch begun = new CountDownLatch(1);
     private final CountDownLatch go;
