@@ -358,15 +358,15 @@ class LinkSecurityTest {
   /** Whoever has stolen a key keeps it when the node gets another one. */
   @Test
   void theCertificateThatWasReplacedCanBeRevoked() throws Exception {
-    assertEquals(0, certificates(dir, "b", "c"));
+    assertEquals(0, certificates(dir, "a", "b"));
     var stolen = Files.createDirectory(dir.resolve("stolen"));
-    for (var name : List.of("c.key", "c.pem", "authority.pem")) {
+    for (var name : List.of("a.key", "a.pem", "authority.pem")) {
       Files.copy(dir.resolve(name), stolen.resolve(name));
     }
-    assertEquals(0, certificates(dir, "c"));
-    assertEquals(0, run(List.of("--revoke-former", dir.toString(), "c")));
-    assertNoConnection(node("c", security(stolen, "c")), node("b", security(dir, "b")));
-    connect(node("c", security(dir, "c")), node("b", security(dir, "b")));
+    assertEquals(0, certificates(dir, "a"));
+    assertEquals(0, run(List.of("--revoke-former", dir.toString(), "a")));
+    assertNoConnection(node("a", security(stolen, "a")), node("b", security(dir, "b")));
+    connect(node("a", security(dir, "a")), node("b", security(dir, "b")));
   }
 
   @Test
@@ -506,7 +506,7 @@ class LinkSecurityTest {
     byte[] first = Files.readAllBytes(dir.resolve("a.pem"));
     assertEquals(0, certificates(dir, "b", "a"));
     assertEquals(
-        List.of("a.key", "a.pem", "authority.key", "authority.pem", "b.key", "b.pem"), names());
+        List.of("a.key", "a.pem", "authority.key", "authority.pem", "b.key", "b.pem", "former"), names());
     assertEquals(new String(authority, US_ASCII), Files.readString(dir.resolve("authority.pem")));
     assertNotEquals(new String(first, US_ASCII), Files.readString(dir.resolve("a.pem")));
     Files.delete(dir.resolve("authority.key"));
