@@ -506,7 +506,8 @@ class LinkSecurityTest {
     byte[] first = Files.readAllBytes(dir.resolve("a.pem"));
     assertEquals(0, certificates(dir, "b", "a"));
     assertEquals(
-        List.of("a.key", "a.pem", "authority.key", "authority.pem", "b.key", "b.pem", "former"), names());
+        List.of("a.key", "a.pem", "authority.key", "authority.pem", "b.key", "b.pem", "former"),
+        names());
     assertEquals(new String(authority, US_ASCII), Files.readString(dir.resolve("authority.pem")));
     assertNotEquals(new String(first, US_ASCII), Files.readString(dir.resolve("a.pem")));
     Files.delete(dir.resolve("authority.key"));
