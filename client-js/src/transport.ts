@@ -57,8 +57,8 @@ const DOUBT = 1.3;
 const ANSWER = 1.2;
 const ANSWER_WITHIN = 5_000;
 
-/** Until the server has said how often it gives a sign of life, in milliseconds. */
-const FIRST_SIGN_WITHIN = 10_000;
+/** Until the server has said how often it gives a sign of life, in milliseconds: it may have to wait before. */
+const FIRST_SIGN_WITHIN = 20_000;
 
 /**
  * Notices when the server has said nothing for too long: first it is doubted and asked, then it is taken to be gone. A

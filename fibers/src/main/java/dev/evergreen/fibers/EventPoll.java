@@ -82,16 +82,24 @@ final class EventPoll implements Poller {
     return Math.max(0, n);
   }
 
+  /** Each event is told once: those behind one that fails are delivered all the same. */
   @Override
   public void deliver(Scratch scratch, int events) {
-    for (int i = 0; i < events; i++) {
-      long key = scratch.eventData(i);
-      if (key == WAKE_UP) {
-        if (scratch != owner) {
+    deliver(scratch, 0, events);
+  }
+
+  private void deliver(Scratch scratch, int from, int events) {
+    for (int i = from; i < events; i++) {
+      try {
+        long key = scratch.eventData(i);
+        if (key != WAKE_UP) {
+          deliver(key, scratch.eventFlags(i));
+        } else if (scratch != owner) {
           wake();
         }
-      } else {
-        deliver(key, scratch.eventFlags(i));
+      } catch (Throwable e) {
+        deliver(scratch, i + 1, events);
+        throw e;
       }
     }
   }

@@ -5,6 +5,7 @@ import dev.evergreen.kernel.Scratch;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  * call of a waker. Everything else (stealing, helping, the {@link Watch}) makes things sooner.
  */
 final class Processor implements Runnable {
+  private static final long PAUSE_NANOS = 10_000_000;
 
   /** So long a processor runs fibers at most before it polls and looks around. */
   static final long LOOK_NANOS = 50_000;
@@ -161,8 +163,10 @@ final class Processor implements Runnable {
       try {
         step();
       } catch (Throwable e) {
-        // Whatever it is, such as no memory for an alarm: all fibers depend on this thread.
+        // Whatever it is, such as no memory for an alarm: all fibers depend on this thread. If it
+        // stays, it is not to fill the log.
         tellFailed(e);
+        LockSupport.parkNanos(PAUSE_NANOS);
       }
     }
   }

@@ -136,6 +136,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
       started = true;
     } finally {
       if (!started) {
+        result.stop();
         remove(result); // Else who comes next would wait for it.
       }
     }

@@ -790,7 +790,7 @@ final class LiveResultsTest {
 
   @Test
   void whatChangesTooOftenIsAskedForNowAndThenUntilItChangesNoMore() throws Exception {
-    limits(workPerSecond(10));
+    limits(workPerSecond(1));
     var value = new AtomicInteger();
     var end = new AtomicInteger();
     var one = acquire("a", "p", () -> end.get() == 0 ? value.incrementAndGet() : end.get());
@@ -823,7 +823,7 @@ final class LiveResultsTest {
   /** A grain that cannot be reached for a moment is no result; only the runtime knows. */
   @Test
   void aFailureToAskIsLeftToTheRuntime() throws Exception {
-    limits(workPerSecond(10));
+    limits(workPerSecond(1));
     var value = new AtomicInteger();
     var fails = new AtomicInteger();
     var one =

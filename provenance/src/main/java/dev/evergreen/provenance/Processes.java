@@ -1,45 +1,63 @@
 package dev.evergreen.provenance;
 
 import java.sql.SQLException;
+import java.util.HashSet;
 import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Numbers the processes that the store was, by the facts of its epochs. Of one that the facts do
- * not tell it may be the same as before.
+ * Which process the store was in each of its epochs, by their facts. Where these do not tell it may
+ * be any.
  */
 final class Processes {
   private final ReadSession session;
 
-  /** Of each epoch that is known, which process it is. */
-  private final NavigableMap<Long, Integer> numbers = new TreeMap<>();
+  /** Of each epoch that is known, what its process is called, if that is told. */
+  private final NavigableMap<Long, Optional<String>> names = new TreeMap<>();
 
-  /** What the last one that was told is called. */
-  private Optional<String> last = Optional.empty();
+  private final Set<Optional<String>> seen = new HashSet<>();
+
+  /** The epochs whose process is certainly none of those before. */
+  private final Set<Long> fresh = new HashSet<>();
 
   Processes(ReadSession session) {
     this.session = session;
   }
 
-  /** A number that is higher for a later process. */
-  int of(long epoch) throws SQLException {
-    if (numbers.isEmpty() || epoch > numbers.lastKey()) {
-      readNew();
-    }
-    var known = numbers.floorEntry(epoch);
-    return known == null ? 0 : known.getValue();
+  /** Whether two epochs certainly are of different processes. */
+  boolean differ(long one, long other) throws SQLException {
+    return StoreKind.isAnother(name(one), name(other));
   }
 
-  private void readNew() throws SQLException {
+  /** Whether the epoch's process certainly is none of any earlier one. */
+  boolean isFresh(long epoch) throws SQLException {
+    readNew(epoch);
+    return fresh.contains(epoch);
+  }
+
+  private Optional<String> name(long epoch) throws SQLException {
+    readNew(epoch);
+    var known = names.floorEntry(epoch);
+    return known == null ? Optional.empty() : known.getValue();
+  }
+
+  private void readNew(long epoch) throws SQLException {
+    if (!names.isEmpty() && epoch <= names.lastKey()) {
+      return;
+    }
     var select = session.statement("select id, facts from epoch where id > ? order by id");
-    select.setLong(1, numbers.isEmpty() ? 0 : numbers.lastKey());
+    select.setLong(1, names.isEmpty() ? 0 : names.lastKey());
     try (var found = select.executeQuery()) {
       while (found.next()) {
-        int number = numbers.isEmpty() ? 0 : numbers.lastEntry().getValue();
         var process = StoreKind.process(found.getString(2));
-        numbers.put(found.getLong(1), StoreKind.isAnother(last, process) ? number + 1 : number);
-        last = process.or(() -> last);
+        boolean isOther = !seen.contains(process) && !seen.contains(Optional.<String>empty());
+        if (process.isPresent() && isOther) {
+          fresh.add(found.getLong(1));
+        }
+        seen.add(process);
+        names.put(found.getLong(1), process);
       }
     }
   }

@@ -103,8 +103,21 @@ final class StoredBreaks {
       long id = found.getLong(1);
       var facts = found.getString(2);
       var former = found.next() ? OptionalLong.of(found.getLong(1)) : OptionalLong.empty();
-      boolean another = former.isEmpty() || processes.of(former.getAsLong()) < processes.of(id);
+      boolean another =
+          former.isEmpty() || (processes.isFresh(id) && !isDropped(former.getAsLong(), id));
       return Optional.of(new Epoch(id, facts, rows.kind(id), former.isEmpty(), another));
+    }
+  }
+
+  /** Whether anything had no room between two rows: it may have been another epoch. */
+  private boolean isDropped(long from, long to) throws SQLException {
+    var select =
+        session.statement(
+            "select 1 from gap where seq > ? and seq < ? and %s limit 1".formatted(Dropped.THESE));
+    select.setLong(1, from);
+    select.setLong(2, to);
+    try (var found = select.executeQuery()) {
+      return found.next();
     }
   }
 
@@ -112,8 +125,8 @@ final class StoredBreaks {
    * A stretch of the store's life.
    *
    * @param first whether the record begins with it
-   * @param another whether the store certainly is another process than before. If it may be the
-   *     same, what was done before is a cause of its having nothing.
+   * @param another whether the store certainly is another process than ever before. If it may be
+   *     the same, what was done before is a cause of its having nothing.
    */
   private record Epoch(long id, String facts, StoreKind kind, boolean first, boolean another) {
     /** What its beginning is for a cell; nothing, if there is nothing before. */

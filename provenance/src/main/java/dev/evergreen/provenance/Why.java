@@ -239,21 +239,28 @@ public final class Why {
      * have come before it: of one that has waited they tell for what.
      */
     private List<Operation> withThoseBeside() {
-      var all = new TreeSet<>(BY_ROW);
-      all.addAll(causes);
+      var beside = new TreeSet<>(BY_ROW);
+      // They leave room for the causes, of which at least the newer half is named.
+      int room = Math.max(most - causes.size(), most / 2);
       var rest = Walk.from(specification, trace, question, parts, true);
-      long bytes = 0;
+      long bytes = causes.stream().mapToLong(Operation::bytes).sum();
       for (int i = 0; i < most && bytes < MOST_BYTES && rest.hasNext(); i++) {
         var other = rest.next();
-        if (other.row() < question.row()) {
+        if (other.row() < question.row() || beside.size() >= room) {
           break;
         }
         bytes += other.bytes();
-        if (mayHaveWritten(other)) {
-          all.add(other);
+        if (other.row() != question.row() && mayHaveWritten(other)) {
+          beside.add(other);
         }
       }
-      return all.stream().skip(Math.max(0, all.size() - (long) most)).toList();
+      var all = new TreeSet<>(BY_ROW);
+      causes.stream()
+          .sorted(BY_ROW)
+          .skip(Math.max(0, causes.size() + beside.size() - (long) most))
+          .forEach(all::add);
+      all.addAll(beside);
+      return List.copyOf(all);
     }
 
     private boolean mayHaveWritten(Operation other) {

@@ -493,6 +493,28 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Else what was sent to it would be no cause of what it answers now. */
+  @Test
+  void knowsNoProcessForAnotherThatMayHaveBeenThereBefore() throws Exception {
+    var two = StoreKind.PROCESS + "two";
+    for (var between : List.of("", two)) {
+      try (var recording = record()) {
+        var spool = recording.spool();
+        begin(spool, StoreKind.PROCESS + "one").exchange("set a 1", "ok");
+        begin(spool, between).exchange("del a", "1");
+        var last = between.isEmpty() ? two : StoreKind.PROCESS + "one";
+        begin(spool, last, StoreKind.EMPTY);
+        assertTrue(recording.awaitLoaded(LONG));
+        try (var trace = trace()) {
+          var why = new Why(StoreKind.named("tiny").orElseThrow().specification(), trace);
+          var asked = question(trace, Long.MAX_VALUE, "get", "a");
+          assertEquals(
+              Answer.Certainty.BEFORE_RECORDING, why.ask(asked, Why.Wish.ONE).certainty(), between);
+        }
+      }
+    }
+  }
+
   private static Line begin(Spool spool, String... facts) {
     long epoch = spool.epoch("tiny", "here", String.join("\n", facts));
     return new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));

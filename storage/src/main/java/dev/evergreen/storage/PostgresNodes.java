@@ -38,13 +38,19 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   static final String IS_ALIVE =
       "select from grain_node where cluster = ? and address = ? and incarnation = ? and alive";
 
-  /** The transactions that may be saving. Those that wait for a lock have no snapshot yet. */
+  /**
+   * The transactions that may be saving, with their processes. Those that wait for a lock have no
+   * snapshot yet; nor have those that wait for the rest of what a client sends, who may have died.
+   * Of another user's that cannot be told, and prepared ones have no process.
+   */
   private static final String UNDER_WAY =
       """
-      select virtualtransaction from pg_locks
-      where locktype = 'relation' and granted and mode = 'RowExclusiveLock'
-        and relation = 'grain_state'::regclass
-        and database = (select oid from pg_database where datname = current_database())""";
+      select l.virtualtransaction, l.pid from pg_locks l left join pg_stat_activity a using (pid)
+      where l.locktype = 'relation' and l.granted and l.mode = 'RowExclusiveLock'
+        and l.relation = 'grain_state'::regclass
+        and l.database = (select oid from pg_database where datname = current_database())
+        and (l.pid is null or a.backend_xmin is not null or a.backend_xid is not null
+          or not (pg_has_role(a.usesysid, 'usage') or pg_has_role('pg_read_all_stats', 'usage')))""";
 
   private static final long SHORTEST_PAUSE_NANOS = 100_000;
   private static final long LONGEST_PAUSE_NANOS = 20_000_000;
@@ -52,7 +58,10 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   private static final String IS = "(cluster = ? and address = ? and incarnation = ?)";
   private static final String ONE = " where " + IS;
 
-  /** For the node and whoever wants it; then that one; then the node. */
+  /**
+   * For the node and whoever wants it; then that one; then the node, twice. Tells whether that one
+   * is alive, and whether the node is not alive any more.
+   */
   private static final String JUDGE =
       """
       with locked as (
@@ -60,8 +69,9 @@ final class PostgresNodes implements DatabaseFence.Nodes {
         order by cluster, address, incarnation for no key update),
       judges as (select from locked where %s and alive),
       judged as (update grain_node set alive = false where %s and exists (select from judges))
-      select exists (select from judges)"""
-          .formatted(IS, IS, IS, IS);
+      select exists (select from judges),
+        exists (select from judges) or exists (select from locked where %s and not alive)"""
+          .formatted(IS, IS, IS, IS, IS);
 
   private final PostgresConnections connections;
 
@@ -76,23 +86,30 @@ final class PostgresNodes implements DatabaseFence.Nodes {
 
   @Override
   public boolean giveUp(Member member, Member by) throws SQLException {
-    boolean may = judge(member, by);
-    awaitSavesUnderWay();
-    // Also if another one has begun to give it up.
-    execute("delete from grain_node" + ONE + " and not alive", member);
-    return may;
+    var verdict = judge(member, by);
+    // Also if another one has begun to give it up. But not if nobody has by now: whoever does so
+    // later waits for saves that begin before that.
+    if (verdict.notAlive) {
+      awaitSavesUnderWay();
+      execute("delete from grain_node" + ONE + " and not alive", member);
+    }
+    return verdict.may;
   }
 
-  private boolean judge(Member member, Member by) throws SQLException {
+  /** What a judgement found: whether who asked for it may, and whether the node is not alive. */
+  private record Verdict(boolean may, boolean notAlive) {}
+
+  private Verdict judge(Member member, Member by) throws SQLException {
     try (var connection = connections.open();
         var judge = connection.prepareStatement(JUDGE)) {
       int set = set(judge, 0, member);
       set = set(judge, set, by);
       set = set(judge, set, by);
+      set = set(judge, set, member);
       set(judge, set, member);
       try (var row = judge.executeQuery()) {
         row.next();
-        return row.getBoolean(1);
+        return new Verdict(row.getBoolean(1), row.getBoolean(2));
       }
     }
   }
@@ -104,7 +121,8 @@ final class PostgresNodes implements DatabaseFence.Nodes {
       for (var left = savesUnderWay(connection); !left.isEmpty(); ) {
         if (System.nanoTime() - begin >= connections.patienceNanos()) {
           throw new SQLTimeoutException(
-              "transactions that write to grain_state do not end: " + String.join(", ", left));
+              "transactions that write to grain_state do not end, of the processes "
+                  + left.stream().map(UnderWay::process).toList());
         }
         LockSupport.parkNanos(pause);
         pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS);
@@ -113,12 +131,14 @@ final class PostgresNodes implements DatabaseFence.Nodes {
     }
   }
 
-  private static Set<String> savesUnderWay(Connection connection) throws SQLException {
-    var found = new HashSet<String>();
+  private record UnderWay(String transaction, int process) {}
+
+  private static Set<UnderWay> savesUnderWay(Connection connection) throws SQLException {
+    var found = new HashSet<UnderWay>();
     try (var select = connection.prepareStatement(UNDER_WAY);
         var rows = select.executeQuery()) {
       while (rows.next()) {
-        found.add(rows.getString(1));
+        found.add(new UnderWay(rows.getString(1), rows.getInt(2)));
       }
     }
     return found;

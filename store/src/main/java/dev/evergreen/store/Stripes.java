@@ -17,6 +17,9 @@ final class Stripes {
    */
   private static final int STRIDE = PLACES + 16;
 
+  /** Keeps the first stripe out of the cache line of the array's length, which all read. */
+  private static final int FIRST = 16;
+
   /** Many more than threads that run at a time, so that few of those have the same one. */
   private static final int STRIPES_PER_PROCESSOR = 16;
 
@@ -30,7 +33,7 @@ final class Stripes {
     int processors = Runtime.getRuntime().availableProcessors();
     int count = Math.min(MOST_STRIPES, Integer.highestOneBit(processors) * STRIPES_PER_PROCESSOR);
     mask = count - 1;
-    numbers = new AtomicLongArray(count * STRIDE);
+    numbers = new AtomicLongArray(FIRST + count * STRIDE);
   }
 
   /** A place for one more counter. */
@@ -44,19 +47,19 @@ final class Stripes {
 
   void add(int place, long number) {
     int stripe = (int) Thread.currentThread().threadId() & mask;
-    numbers.getAndAdd(stripe * STRIDE + place, number);
+    numbers.getAndAdd(FIRST + stripe * STRIDE + place, number);
   }
 
   long sum(int place) {
     long sum = 0;
-    for (int at = place; at < numbers.length(); at += STRIDE) {
+    for (int at = FIRST + place; at < numbers.length(); at += STRIDE) {
       sum += numbers.get(at);
     }
     return sum;
   }
 
   void reset(int place) {
-    for (int at = place; at < numbers.length(); at += STRIDE) {
+    for (int at = FIRST + place; at < numbers.length(); at += STRIDE) {
       numbers.set(at, 0);
     }
   }

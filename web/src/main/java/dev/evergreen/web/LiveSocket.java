@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
 
 /** One WebSocket, over which a browser watches many views. */
 final class LiveSocket extends LiveConnection implements FrameHandler {
+  private static final long LONGEST_REST_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   /** Frames of a client are let through in bursts of ten seconds' worth. */
   private static final int BURST_SECONDS = 10;
@@ -132,7 +133,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
    */
   private void payFor(int messages) {
     try {
-      long pause = hub.pay(caller.payers(address), messages);
+      // Less than a client waits for the answer to a ping, which may be next.
+      long pause = Math.min(hub.pay(caller.payers(address), messages), LONGEST_REST_NANOS);
       // That it is not read meanwhile is no silence of the client's.
       lastHeardNanos = System.nanoTime() + pause;
       rest(pause);

@@ -26,7 +26,7 @@ final class Origin implements AutoCloseable {
 
   private static final int MOST_A_CONNECTION = 16;
   private static final Duration THINK = Duration.ofMillis(2500);
-  private static final Duration DEVIATION = Duration.ofMillis(1000);
+  private static final Duration DEVIATION = Duration.ofSeconds(1);
 
   private static final DateTimeFormatter DATE =
       DateTimeFormatter.ofPattern("EEE, dd MMM uuuu HH:mm:ss 'GMT'", Locale.ENGLISH)

@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.Deque;
 import java.util.SplittableRandom;
@@ -46,7 +47,7 @@ final class Robot implements AutoCloseable {
         try {
           return ask(former, path, lines);
         } catch (IOException e) {
-          if (former.isAnswering) {
+          if (former.isAnswering || e instanceof SocketTimeoutException) {
             throw e;
           }
           // It was ended while nobody used it.
@@ -112,6 +113,9 @@ final class Robot implements AutoCloseable {
       long length = status == 304 ? 0 : -1;
       for (var line = line(); !line.isEmpty(); line = line()) {
         int colon = line.indexOf(':');
+        if (colon < 0) {
+          throw new IOException("'" + line + "' is no field");
+        }
         var name = line.substring(0, colon);
         var value = line.substring(colon + 1).strip();
         if (name.equalsIgnoreCase(Origin.MADE)) {

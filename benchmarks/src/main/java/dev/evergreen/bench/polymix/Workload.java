@@ -13,6 +13,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Phaser;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Asks a proxy at a constant rate, whether the former requests are answered or not; times count
@@ -51,12 +53,12 @@ public final class Workload implements AutoCloseable {
    * Starts the origin.
    *
    * @param seconds how long each rate is kept
-   * @param peak the highest rate: the things that are asked for again are as many of the newest as
-   *     follow from it
+   * @param peak the highest rate. The things that are asked for again are at most three quarters of
+   *     those that are new at it: the newest
    */
   public Workload(int seconds, int peak) throws IOException {
     this.seconds = seconds;
-    this.workingSet = (long) (ALONE * 0.75 * 0.45 * peak * seconds);
+    this.workingSet = (long) (0.75 * ALONE * (1 - RECURRENCE) * peak * seconds);
   }
 
   /** Where the origin listens, at the loopback address. */
@@ -69,11 +71,12 @@ public final class Workload implements AutoCloseable {
    *
    * @param bytes how many of what may be kept are asked for
    */
-  public void fill(int port, long bytes) throws InterruptedException {
+  public void fill(int port, long bytes) throws IOException, InterruptedException {
     origin.think(0);
     var base = "/" + runs++ + "/";
     var next = new AtomicLong();
     var still = new AtomicLong(bytes);
+    var failed = new AtomicReference<@Nullable IOException>();
     var busy = new Phaser(1);
     for (int i = 0; i < FILLERS; i++) {
       busy.register();
@@ -89,7 +92,7 @@ public final class Workload implements AutoCloseable {
                 }
               }
             } catch (IOException e) {
-              // Others go on, and who measures sees it.
+              failed.set(e);
             } catch (InterruptedException e) {
               Thread.currentThread().interrupt();
             } finally {
@@ -98,6 +101,9 @@ public final class Workload implements AutoCloseable {
           });
     }
     busy.arriveAndAwaitAdvance();
+    if (failed.get() != null) {
+      throw new IOException("the cache was not filled", failed.get());
+    }
   }
 
   /**
@@ -155,8 +161,11 @@ public final class Workload implements AutoCloseable {
         busy.register();
         threads.execute(
             () -> {
-              ask(robots.get(robot), thing, lines, intended, counts);
-              busy.arriveAndDeregister();
+              try {
+                ask(robots.get(robot), thing, lines, intended, counts);
+              } finally {
+                busy.arriveAndDeregister();
+              }
             });
       }
       busy.arriveAndAwaitAdvance();
