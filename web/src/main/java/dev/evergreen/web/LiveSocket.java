@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.DataFormatException;
 import org.eclipse.jetty.util.Blocker;
 import org.eclipse.jetty.util.Callback;
