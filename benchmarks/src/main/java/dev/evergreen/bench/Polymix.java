@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Two proxies with disks under the load of Polymix-3: first their caches are filled twice, then each
- * rate is offered to both in turns. The origin thinks for a tenth of the time that Polymix-3 says,
- * as the rates are kept for a much shorter time, too; at the highest rate once for all of it.
+ * Two proxies with disks under the load of Polymix-3: first their caches are filled twice, then
+ * each rate is offered to both in turns. The origin thinks for a tenth of the time that Polymix-3
+ * says, as the rates are kept for a much shorter time, too; at the highest rate once for all of it.
  */
 final class Polymix {
   /** How much each proxy may keep on its disk. */

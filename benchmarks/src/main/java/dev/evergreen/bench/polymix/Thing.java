@@ -40,7 +40,8 @@ record Thing(long number, int image) {
     }
 
     private static Kind drawn(SplittableRandom random) {
-      double drawn = random.nextDouble() * (IMAGE.share + PAGE.share + DOWNLOAD.share + OTHER.share);
+      double drawn =
+          random.nextDouble() * (IMAGE.share + PAGE.share + DOWNLOAD.share + OTHER.share);
       for (var kind : values()) {
         drawn -= kind.share;
         if (drawn < 0) {
