@@ -789,11 +789,14 @@ public final class ClusterNode implements Node {
   private CompletableFuture<Done> stopNode() {
     return CompletableFuture.supplyAsync(
         () -> {
-          node.close();
-          tenure.end();
-          mandate.end();
-          links.close();
-          time.close();
+          try {
+            node.close();
+          } finally {
+            tenure.end();
+            mandate.end();
+            links.close();
+            time.close();
+          }
           return Done.getInstance();
         },
         task -> Thread.ofVirtual().start(task));

@@ -44,7 +44,9 @@ final class NodeConfiguration {
     if (settings.get("dns") != null || settings.get("dns-at-least") != null) {
       if (settings.get("seeds") != null) {
         throw settings.refusal(
-            "dns", "and seeds are both given: the other nodes are found by one of them", null);
+            settings.get("dns") == null ? "dns-at-least" : "dns",
+            "and seeds are both given: the other nodes are found by one of them",
+            null);
       }
       applyDns(settings, builder);
     }

@@ -27,8 +27,10 @@ public final class MandateRun implements MandateTrials {
       case FENCED_WITH_EVIDENCE -> any(random, true, true);
       case PINGED -> any(random, false, false);
       case PINGED_WITH_EVIDENCE -> any(random, false, true);
-      case LAST_ONES_FENCED -> lastOnes(random, true);
-      case LAST_ONES_PINGED -> lastOnes(random, false);
+      case LAST_ONES_FENCED -> odd(random, true, Faults.SOME_DIE_WHILE_ONE_LEAVES);
+      case LAST_ONES_PINGED -> odd(random, false, Faults.SOME_DIE_WHILE_ONE_LEAVES);
+      case FEWER_DIE_FENCED -> odd(random, true, Faults.FEWER_THAN_HALF_DIE);
+      case FEWER_DIE_PINGED -> odd(random, false, Faults.FEWER_THAN_HALF_DIE);
     };
   }
 
@@ -38,9 +40,10 @@ public final class MandateRun implements MandateTrials {
     return new Setting(nodes, fenced, evidence, comeAgain, random.nextBoolean(), Faults.ANY);
   }
 
-  private static Setting lastOnes(SplittableRandom random, boolean fenced) {
+  /** Of three or five nodes. */
+  private static Setting odd(SplittableRandom random, boolean fenced, Faults faults) {
     int nodes = 3 + 2 * random.nextInt(2);
     boolean evidence = random.nextBoolean();
-    return new Setting(nodes, fenced, evidence, false, true, Faults.SOME_DIE_WHILE_ONE_LEAVES);
+    return new Setting(nodes, fenced, evidence, false, true, faults);
   }
 }

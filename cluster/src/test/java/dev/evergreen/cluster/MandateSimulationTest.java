@@ -104,6 +104,13 @@ final class MandateSimulationTest {
         new Broken("PingedMandate", "left > 0;", "left > Long.MAX_VALUE - 1;", Kind.PINGED, MISSED),
         // Whoever is left decides.
         new Broken("Survivors", "if (tenure.isLargerPart()) {", "if (true) {", Kind.PINGED, MISSED),
+        // Nobody decides.
+        new Broken(
+            "Tenure",
+            "return !agreed.contains(self) || isMajority(voters::contains, agreed);",
+            "return false;",
+            Kind.FEWER_DIE_FENCED,
+            "healthy ones have ended"),
         // Who leaves is asked whether it has agreed.
         new Broken(
             "Survivors",

@@ -12,7 +12,9 @@ public interface MandateTrials {
     PINGED,
     PINGED_WITH_EVIDENCE,
     LAST_ONES_FENCED,
-    LAST_ONES_PINGED
+    LAST_ONES_PINGED,
+    FEWER_DIE_FENCED,
+    FEWER_DIE_PINGED
   }
 
   /** What failed; null if nothing did. */

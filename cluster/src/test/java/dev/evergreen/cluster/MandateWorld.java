@@ -38,7 +38,9 @@ final class MandateWorld {
   enum Faults {
     ANY,
     /** One node leaves while as many die as stay, less one: nobody comes again. */
-    SOME_DIE_WHILE_ONE_LEAVES
+    SOME_DIE_WHILE_ONE_LEAVES,
+    /** Fewer than half die, and nobody else may end. */
+    FEWER_THAN_HALF_DIE
   }
 
   /**
@@ -119,9 +121,13 @@ final class MandateWorld {
     switch (setting.faults()) {
       case ANY -> anyFaults();
       case SOME_DIE_WHILE_ONE_LEAVES -> someDieWhileOneLeaves();
+      case FEWER_THAN_HALF_DIE -> fewerThanHalfDie();
     }
     end();
     checkAllGoesOn();
+    if (setting.faults() == Faults.FEWER_THAN_HALF_DIE) {
+      checkTheOthersAreLeft();
+    }
   }
 
   private NodeId newLife(String address) {
@@ -422,16 +428,36 @@ final class MandateWorld {
   }
 
   private void someDieWhileOneLeaves() {
-    int dying = (setting.nodes() - 1) / 2;
-    var chosen = new ArrayList<>(order);
-    for (int i = 0; i < dying; i++) {
-      var dies = any(chosen);
-      chosen.remove(dies);
-      time.world().after(random.nextLong(3 * SECOND), dies.process::kill);
-    }
-    var leaves = any(chosen);
+    var leaves = any(fewerThanHalfAreKilled());
     time.world().after(random.nextLong(6 * SECOND), leaves::leave);
     pause(6 * SECOND);
+  }
+
+  private void fewerThanHalfDie() {
+    fewerThanHalfAreKilled();
+    pause(6 * SECOND);
+  }
+
+  /** Each within three seconds; answers who is left. */
+  private List<MandateNode> fewerThanHalfAreKilled() {
+    var left = new ArrayList<>(order);
+    for (int i = 0; i < dying(); i++) {
+      var dies = any(left);
+      left.remove(dies);
+      time.world().after(random.nextLong(3 * SECOND), dies.process::kill);
+    }
+    return left;
+  }
+
+  private int dying() {
+    return (setting.nodes() - 1) / 2;
+  }
+
+  private void checkTheOthersAreLeft() {
+    var left = running(MandateNode::takesPart);
+    if (left.size() < setting.nodes() - dying()) {
+      throw new AssertionError("healthy ones have ended: left are " + left);
+    }
   }
 
   private void end() {

@@ -96,8 +96,8 @@ public final class PostgresStorage implements Storage {
   }
 
   /**
-   * A row for each node that is alive. A statement that saves locks its node's until it is
-   * committed, and giving a node up waits for such locks.
+   * A row for each node that is alive. A statement that saves looks whether its node's is there,
+   * and giving a node up waits for those that are under way ({@link PostgresNodes}).
    */
   @Override
   public synchronized Optional<Fence> fence(String cluster) {

@@ -33,8 +33,8 @@ import java.util.stream.Stream;
  *   <li>No transaction is ever open while the server waits for this process, so one that is stopped
  *       or cut off holds no lock that others need.
  *   <li>It writes its rows in the order of their ids. As all do so, no two wait for each other.
- *   <li>It writes nothing unless the node that asked is alive, which that node stays until it is
- *       committed ({@link PostgresNodes}).
+ *   <li>It writes nothing unless the node that asked is alive. Whoever gives that node up waits
+ *       until it is committed ({@link PostgresNodes}).
  *   <li>If the server refuses it because of one save, nothing of it was written, and its halves are
  *       tried.
  * </ul>

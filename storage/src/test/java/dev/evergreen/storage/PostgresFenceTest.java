@@ -86,6 +86,36 @@ final class PostgresFenceTest {
     }
   }
 
+  /** As that of a client that has died amid what it sent. It has seen nothing yet. */
+  @Test
+  void aTransactionThatHasNoSnapshotIsNotWaitedFor() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      try (var _ = holding("lock table grain_state in row exclusive mode")) {
+        fence.giveUp(NODE);
+      }
+      assertFalse(fence.isAlive(NODE));
+      assertTrue(fence.alive().isEmpty());
+    }
+  }
+
+  /** It must not take away what another one is about to wait for. */
+  @Test
+  void whoWasGivenUpGivesNobodyUpAndWaitsForNobody() throws Exception {
+    var givenUp = new NodeId("there:1", 7);
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      FutureTask<Long> save;
+      try (var _ = closedGate()) {
+        save = save(fence.storageOf(NODE), 0);
+        awaitSessions("wait_event = 'advisory'", 1);
+        assertFalse(fence.giveUp(NODE, givenUp));
+      }
+      assertEquals(1, save.get());
+      assertTrue(fence.isAlive(NODE));
+    }
+  }
+
   /** Whatever was acknowledged is seen by who gave the node up, and nothing is saved afterwards. */
   @Test
   void nothingIsSavedOnceANodeIsGivenUp() throws Exception {
