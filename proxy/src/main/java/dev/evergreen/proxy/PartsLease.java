@@ -52,8 +52,8 @@ final class PartsLease implements Lease {
   private @Nullable Piece at(long offset) {
     Piece best = null;
     for (var piece : pieces) {
-      boolean has = piece.range().first() <= offset && offset <= piece.range().last();
-      if (has && (best == null || best.range().last() < piece.range().last())) {
+      if (piece.range().contains(offset)
+          && (best == null || best.range().last() < piece.range().last())) {
         best = piece;
       }
     }

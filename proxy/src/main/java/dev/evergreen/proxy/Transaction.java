@@ -315,7 +315,7 @@ final class Transaction {
       var what = what(parts == null ? variants.seen() : parts.vary());
       var wish = found == null ? wish(parts, what) : Wish.whole(null);
       var name = wish.name(what);
-      if (isAlone(what) || isAlone(name) || wish.isOneOfMany(proxy.fetches(), key, name)) {
+      if (isAlone(what) || isAlone(name) || wish.isOneOfMany(request, proxy.fetches(), key, name)) {
         return fetchAlone(name, found, wish, why);
       }
       return collapse
@@ -341,7 +341,9 @@ final class Transaction {
 
   /** A HEAD is not answered from them. */
   private @Nullable Incomplete findParts() {
-    return request.is("GET") ? Incomplete.find(proxy.storage(), key, request.fields()) : null;
+    return request.is("GET")
+        ? Incomplete.find(proxy.storage(), key, request.fields(), delivery::wanted)
+        : null;
   }
 
   private List<ByteRange> gaps(Incomplete parts) throws IOException {
@@ -1137,7 +1139,10 @@ final class Transaction {
 
   /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
   private void passHead(@Nullable Found found, Forward why) throws IOException {
-    var parts = found == null ? Incomplete.find(proxy.storage(), key, request.fields()) : null;
+    var parts =
+        found == null
+            ? Incomplete.find(proxy.storage(), key, request.fields(), (_, _) -> List.of())
+            : null;
     try (parts) {
       var stored = parts == null ? found : parts.newest();
       whileClientStays(() -> passHeadAlone(found, stored, why));

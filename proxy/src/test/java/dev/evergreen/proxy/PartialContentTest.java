@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.Fields;
+import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
@@ -181,6 +183,42 @@ class PartialContentTest {
     assertEquals("bytes=3-6", origin.requests().getLast().field("Range"));
     assertEquals(TEXT, get().body());
     assertEquals(3, origin.count());
+  }
+
+  /** Each part that is held may need a buffer, for as long as the client takes its answer. */
+  @Test
+  void onlyWhatIsOfUseIsHeld() throws Exception {
+    for (int first : List.of(0, 2, 4, 6, 8)) {
+      thenPart(first, first + 1, FRESH, TAG);
+      get("Range: bytes=%d-%d".formatted(first, first + 1));
+    }
+    assertEquals(List.of("8-9"), held());
+    assertEquals(List.of("8-9", "2-3"), held("2-3"));
+    assertEquals(List.of("8-9", "2-3", "4-5"), held("3-4"));
+    assertEquals(List.of("8-9", "0-1", "2-3", "4-5", "6-7"), held("0-9"));
+  }
+
+  @Test
+  void whatLiesAmidWhatIsMissingIsNotHeld() throws Exception {
+    for (int first : List.of(0, 4, 8)) {
+      thenPart(first, first + 1, FRESH, TAG);
+      get("Range: bytes=%d-%d".formatted(first, first + 1));
+    }
+    assertEquals(List.of("8-9", "0-1"), held("1-8"));
+    thenPart(2, 7, FRESH, TAG);
+    assertEquals("12345678", get("Range: bytes=1-8").body());
+    assertEquals("bytes=2-7", origin.requests().getLast().field("Range"));
+  }
+
+  private List<String> held(String... wanted) {
+    var ranges = new ArrayList<ByteRange>();
+    for (var each : wanted) {
+      ranges.add(new ByteRange(each.charAt(0) - '0', each.charAt(2) - '0'));
+    }
+    try (var parts =
+        Incomplete.find(proxy.storage(), "http://test/a", Fields.of(), (_, _) -> ranges)) {
+      return parts.ranges().stream().map(each -> each.first() + "-" + each.last()).toList();
+    }
   }
 
   @Test
@@ -443,13 +481,20 @@ class PartialContentTest {
   }
 
   /** Else who wants many and leaves would have all of them fetched. */
-  @Test
-  void manyPartsAtATimeArePassedOn() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void manyPartsAtATimeArePassedOn(boolean rests) throws Exception {
+    if (rests) {
+      thenPart(0, 0, FRESH, TAG);
+      get("Range: bytes=0-0");
+      origin.next();
+    }
     var go = new CountDownLatch(1);
     origin.then(
         (request, wire) -> {
           int first = Integer.parseInt(request.field("Range").substring(6, 7));
-          int last = Integer.parseInt(request.field("Range").substring(8));
+          var end = request.field("Range").substring(8);
+          int last = end.isEmpty() ? 9 : Integer.parseInt(end);
           go.await();
           wire.send(part(first, last, FRESH, TAG));
         });
@@ -466,8 +511,9 @@ class PartialContentTest {
     for (var each : all) {
       assertTrue(each.receive().field("Cache-Status").contains("stored"));
     }
+    var why = rests ? "partial" : "uri-miss";
     assertEquals(
-        "evergreen; fwd=uri-miss; fwd-status=206", browser.receive().field("Cache-Status"));
+        "evergreen; fwd=" + why + "; fwd-status=206", browser.receive().field("Cache-Status"));
   }
 
   /** All are answered while it still comes. */
