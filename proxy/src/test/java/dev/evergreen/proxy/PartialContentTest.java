@@ -14,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -585,6 +586,29 @@ class PartialContentTest {
     await(() -> proxy.fetches().underWay() == 0);
     assertEquals("01234", get("Range: bytes=0-4").body());
     assertEquals(2, origin.count());
+  }
+
+  /** It stands before the rest until it has taken the part that is stored. */
+  @Test
+  void aSlowClientGetsTheRestThatCannotBeStored() throws Exception {
+    restart(
+        StorageOptions.memory(64 << 20).memoryObject(16 << 20).patience(Duration.ofMillis(100)));
+    var text = "0123456789abcdef".repeat(3 << 20);
+    origin.then(
+        (request, wire) -> {
+          var range = request.field("Range").substring(6).split("-", -1);
+          int first = Integer.parseInt(range[0]);
+          int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
+          var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
+          wire.send(
+              ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told));
+        });
+    get("Range: bytes=0-15999999");
+    browser.ask("GET", "/a");
+    await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
+    var whole = browser.receive();
+    assertEquals(200, whole.status());
+    assertEquals(text, whole.body());
   }
 
   @Test
