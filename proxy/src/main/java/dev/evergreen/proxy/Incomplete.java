@@ -6,6 +6,7 @@ import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -85,6 +86,15 @@ final class Incomplete implements AutoCloseable {
   /** Whether another part is one of the same response, so that they may be joined. */
   boolean isJoinedBy(ContentRange part, Fields response) throws IOException {
     return part.complete() == complete() && Parts.areOfOne(newest.head().fields(), response);
+  }
+
+  /** Whether the newest is stored still, as it was found: else it may have been purged. */
+  boolean isStored(Storage storage, String key) {
+    var variant = newest.lease().variant();
+    var place = Proxy.segment(Parts.key(key));
+    try (var now = Found.find(storage, place, each -> Arrays.equals(each, variant))) {
+      return now != null && now.lease().stamp() == newest.lease().stamp();
+    }
   }
 
   /** Whether the same is there as before. */

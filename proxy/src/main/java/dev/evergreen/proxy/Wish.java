@@ -74,6 +74,15 @@ record Wish(
     return whole(parts);
   }
 
+  /**
+   * What has all that is wanted, but may not be used as it is; or null.
+   *
+   * @param whole what is stored whole, or null
+   */
+  @Nullable Found kept(@Nullable Found whole) {
+    return parts != null && validates ? parts.asWhole() : whole;
+  }
+
   /** Whether what is asked has nothing to do with parts. */
   boolean isPlain() {
     return kind == Kind.WHOLE && !validates;

@@ -2,10 +2,12 @@ package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.StorageOptions;
@@ -387,6 +389,87 @@ class PartialContentTest {
     assertEquals(ALPHABET, get().body());
   }
 
+  /** What cannot be stored tells nevertheless that there is something else now. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ETag: \"2\"\r\nCache-Control: no-store",
+        "ETag: \"2\"\r\nCache-Control: private",
+        "ETag: \"2\"\r\nCache-Control: max-age=60\r\nVary: *"
+      })
+  void whatMeanwhileIsAnotherThatIsNotKeptEndsWhatWas(String now) throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    thenPart(0, 4, now);
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "X: new");
+    get("Range: bytes=0-4");
+    get("Range: bytes=5-9");
+    assertEquals("\"2\"", get("Range: bytes=0-4", "Cache-Control: no-cache").field("ETag"));
+    assertEquals("new", get("Range: bytes=0-4").field("X"));
+    assertEquals(4, origin.count());
+  }
+
+  /** Who asks with credentials may get something of its own. */
+  @Test
+  void whatIsForOneAloneEndsNothing() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(0, 4, "ETag: \"2\"", "Cache-Control: private");
+    get("Range: bytes=0-4");
+    get("Range: bytes=0-4", "Cache-Control: no-cache", "Authorization: me");
+    assertEquals("\"1\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(2, origin.count());
+  }
+
+  /** As a whole response would take the place of another. */
+  @Test
+  void whatWasStoredLastIsUsedWhateverItsDate() throws Exception {
+    thenPart(0, 4, FRESH, TAG, "Date: " + HttpDate.format(START));
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "Date: " + HttpDate.format(START - 5000));
+    get("Range: bytes=0-4");
+    get("Range: bytes=0-4", "Cache-Control: no-cache");
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(2, origin.count());
+  }
+
+  /** Else those of the others would be used as soon as the newest is evicted. */
+  @Test
+  void allPartsEndWithTheNewest() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    origin.then(304, "", "Cache-Control: private", TAG);
+    get("Range: bytes=0-4");
+    get("Range: bytes=5-9");
+    assertEquals("56789", get("Range: bytes=5-9", "Cache-Control: no-cache").body());
+    assertNull(Incomplete.find(proxy.storage(), "http://test/a", Fields.of(), (_, _) -> List.of()));
+  }
+
+  @Test
+  void whoAsksForTheRestGetsAWholeHeadAndWhatIsForItAlone() throws Exception {
+    thenPart(0, 4, FRESH, TAG, "Content-Type: text/plain");
+    thenPart(5, 9, "Cache-Control: max-age=60, private=\"X\"", TAG, "X: me");
+    get("Range: bytes=0-4");
+    var first = get();
+    assertEquals(TEXT, first.body());
+    assertEquals("me", first.field("X"));
+    assertEquals("text/plain", first.field("Content-Type"));
+    var second = get();
+    assertEquals("", second.field("X"));
+    assertEquals("text/plain", second.field("Content-Type"));
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void whoAsksForTheRestGetsItsCookie() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, TAG, "Cache-Control: no-cache", "Set-Cookie: a=b");
+    get("Range: bytes=0-4");
+    var first = get();
+    assertEquals(TEXT, first.body());
+    assertEquals("a=b", first.field("Set-Cookie"));
+    origin.then(304, "", FRESH, TAG);
+    assertEquals("", get().field("Set-Cookie"));
+  }
+
   @Test
   void aMissingPartValidatesTheOthers() throws Exception {
     thenPart(0, 4, FRESH, TAG);
@@ -410,6 +493,28 @@ class PartialContentTest {
     after(61);
     origin.close();
     assertEquals(status, get("Range: bytes=1-2").status());
+  }
+
+  @Test
+  void allWhoWaitGetStaleOnesIfTheOriginFails() throws Exception {
+    var go = new CountDownLatch(1);
+    thenPart(0, 4, "Cache-Control: max-age=60, stale-if-error=90", TAG);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.socket().close();
+        });
+    get("Range: bytes=0-4");
+    origin.next();
+    after(61);
+    browser.ask("GET", "/a", "Range: bytes=1-2");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a", "Range: bytes=1-2");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    go.countDown();
+    assertEquals("12", browser.receive().body());
+    assertEquals("12", other.receive().body());
   }
 
   @ParameterizedTest
@@ -460,6 +565,33 @@ class PartialContentTest {
     go.countDown();
     assertEquals("01234", browser.receive().body());
     assertEquals("new", get("Range: bytes=0-4").field("X"));
+  }
+
+  @Test
+  void whatIsPurgedWhileSomebodyWaitsIsNotPartOfWhatIsStored() throws Exception {
+    var go = new CountDownLatch(1);
+    thenPart(0, 4, FRESH, TAG, "X: old");
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(5, 9, "Cache-Control: private", TAG));
+        });
+    origin.then(200, TEXT, "Cache-Control: private", TAG);
+    thenPart(5, 9, FRESH, TAG);
+    origin.then(200, TEXT, FRESH, TAG);
+    get("Range: bytes=0-4");
+    origin.next();
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    proxy.purge(Purge.uri(Proxy.segment("http://test/a")));
+    go.countDown();
+    assertEquals(TEXT, browser.receive().body());
+    assertEquals(TEXT, other.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("", get("Range: bytes=5-9").field("X"));
   }
 
   @Test
