@@ -39,7 +39,7 @@ final class Arrival implements AutoCloseable {
    * The same of a part.
    *
    * @param part what of a response it is; null if the whole
-   * @param before the fields of what it is joined with, which its own update; or null
+   * @param before the fields of what it is joined with, which its own fields update; or null
    */
   Arrival(Entry entry, @Nullable ContentRange part, @Nullable Fields before, Storage storage)
       throws IOException {

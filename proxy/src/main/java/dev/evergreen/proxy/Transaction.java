@@ -461,8 +461,9 @@ final class Transaction {
   }
 
   /**
-   * With what a part is joined; null if with nothing. What was purged before the origin was asked
-   * is part of nothing that is stored, and it is only known since then that it was not.
+   * With what a part is joined; null if with nothing. That is looked for once more now: what was
+   * purged while this request waited is part of nothing that is stored. A purge from the question
+   * to the origin on takes what is stored of its answer, too.
    */
   private @Nullable Incomplete partsFor(ContentRange part, OriginAnswer answer, Wish wish)
       throws IOException {

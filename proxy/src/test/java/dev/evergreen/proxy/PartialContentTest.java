@@ -2,6 +2,7 @@ package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -220,6 +221,7 @@ class PartialContentTest {
     }
     try (var parts =
         Incomplete.find(proxy.storage(), "http://test/a", Fields.of(), (_, _) -> ranges)) {
+      assertNotNull(parts);
       return parts.ranges().stream().map(each -> each.first() + "-" + each.last()).toList();
     }
   }

@@ -456,6 +456,7 @@ class StorageTest {
                     }));
       }
       try (var lease = find(storage, "a99", "en")) {
+        assertNotNull(lease);
         assertTrue(
             storage.replaceHead(lease, new byte[10], List.of(), storage.stamp()),
             "it is held itself");
