@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Appender;
@@ -21,6 +22,7 @@ final class Arrival implements AutoCloseable {
   private final Vary vary;
   private final byte[] variant;
   private final @Nullable ContentRange part;
+  private final @Nullable Fields before;
   private final Appender appender;
 
   /** Written by the fiber that receives it only. */
@@ -30,16 +32,19 @@ final class Arrival implements AutoCloseable {
 
   /** One that begins to be stored; nothing has begun if this throws. */
   Arrival(Entry entry, Storage storage) throws IOException {
-    this(entry, null, storage);
+    this(entry, null, null, storage);
   }
 
   /**
    * The same of a part.
    *
    * @param part what of a response it is; null if the whole
+   * @param before the fields of what it is joined with, which its own fields update; or null
    */
-  Arrival(Entry entry, @Nullable ContentRange part, Storage storage) throws IOException {
+  Arrival(Entry entry, @Nullable ContentRange part, @Nullable Fields before, Storage storage)
+      throws IOException {
     this.part = part;
+    this.before = before;
     head = StoredHead.of(ByteBuffer.wrap(entry.head()));
     vary = Vary.of(head.fields()).orElseThrow();
     variant = part == null ? entry.variant() : Parts.variant(entry.variant());
@@ -62,6 +67,11 @@ final class Arrival implements AutoCloseable {
   /** What of the response it is, if it is a part; else null. */
   @Nullable ContentRange part() {
     return part;
+  }
+
+  /** The fields of what it is joined with; null if it is with nothing. */
+  @Nullable Fields before() {
+    return before;
   }
 
   Appender appender() {

@@ -105,15 +105,14 @@ record Found(Lease lease, StoredHead head, @Nullable ContentRange part) implemen
   }
 
   /**
-   * Whether what is stored in its place now is older than a stamp, and may be used without a
-   * validation.
+   * Whether what is stored in the place of this whole response now is older than a stamp, and may
+   * be used without a validation.
    *
    * @param key that of its URI
    */
   boolean isStillUsed(Storage storage, String key, long stamp) {
     var variant = lease.variant();
-    var place = Proxy.segment(part == null ? key : Parts.key(key));
-    try (var now = find(storage, place, each -> Arrays.equals(each, variant))) {
+    try (var now = find(storage, Proxy.segment(key), each -> Arrays.equals(each, variant))) {
       return now != null && now.lease.stamp() < stamp && !now.head.life().isRetired();
     }
   }

@@ -4,10 +4,9 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Vary;
-import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -20,8 +19,16 @@ import org.jspecify.annotations.Nullable;
  */
 final class Incomplete implements AutoCloseable {
 
-  /** As many as are remembered of a URI. */
-  private static final int MOST = 64;
+  /** What of a body is wanted by a request. */
+  interface Wanted {
+    /**
+     * Says it.
+     *
+     * @param head that of the newest part
+     * @param complete the length of the whole
+     */
+    List<ByteRange> of(StoredHead head, long complete) throws IOException;
+  }
 
   private final List<Found> parts;
   private final Found newest;
@@ -33,51 +40,32 @@ final class Incomplete implements AutoCloseable {
     this.vary = vary;
   }
 
-  /** Looks for it; null if there is nothing that can be read. */
-  static @Nullable Incomplete find(Storage storage, String key, Fields request) {
-    var variants = new Variants(request);
-    var leases =
-        storage.findAll(
-            Proxy.segment(Parts.key(key)), MOST, each -> variants.takes(Parts.variant(each)));
-    var parts = new ArrayList<Found>();
-    leases.forEach(lease -> addIfReadable(lease, parts));
+  /**
+   * Looks for it, and holds of it the newest part, and what of the others goes on furthest in what
+   * is wanted. More is not read: each that is held may need a buffer.
+   *
+   * @return null if there is nothing that can be read
+   */
+  static @Nullable Incomplete find(Storage storage, String key, Fields request, Wanted wanted) {
+    var search = new PartsSearch(storage, Proxy.segment(Parts.key(key)), new Variants(request));
+    boolean found = false;
     try {
-      return parts.isEmpty() ? null : of(parts, variants.seen());
+      var newest = search.newest();
+      if (newest == null) {
+        return null;
+      }
+      for (var range : wanted.of(newest.head(), newest.range().complete())) {
+        search.cover(range, newest);
+      }
+      found = true;
+      return new Incomplete(search.found(), newest, search.vary());
     } catch (IOException e) {
-      parts.forEach(Found::close);
-      return null;
-    }
-  }
-
-  private static void addIfReadable(Lease lease, List<Found> parts) {
-    var part = Parts.range(lease.variant()).orElse(null);
-    var found = part == null ? null : Found.of(lease, part);
-    if (found != null) {
-      parts.add(found);
-    } else {
-      lease.close();
-    }
-  }
-
-  /** RFC 9111 §4: of several versions that with the newest Date; lets go of the others. */
-  private static Incomplete of(List<Found> parts, @Nullable Vary vary) throws IOException {
-    var newest = parts.getFirst();
-    for (var each : parts) {
-      newest = each.head().date() > newest.head().date() ? each : newest;
-    }
-    var kept = new ArrayList<Found>();
-    for (var each : parts) {
-      if (each.equals(newest) || areOfOne(each, newest)) {
-        kept.add(each);
+      return null; // Nobody can tell what cannot be read.
+    } finally {
+      if (!found) {
+        search.found().forEach(Found::close);
       }
     }
-    parts.stream().filter(each -> !kept.contains(each)).forEach(Found::close);
-    return new Incomplete(kept, newest, vary);
-  }
-
-  private static boolean areOfOne(Found part, Found other) throws IOException {
-    return part.range().complete() == other.range().complete()
-        && Parts.areOfOne(part.head().fields(), other.head().fields());
   }
 
   /** The part that was made or found right last. */
@@ -100,6 +88,15 @@ final class Incomplete implements AutoCloseable {
     return part.complete() == complete() && Parts.areOfOne(newest.head().fields(), response);
   }
 
+  /** Whether the newest is stored still, as it was found: else it may have been purged. */
+  boolean isStored(Storage storage, String key) {
+    var variant = newest.lease().variant();
+    var place = Proxy.segment(Parts.key(key));
+    try (var now = Found.find(storage, place, each -> Arrays.equals(each, variant))) {
+      return now != null && now.lease().stamp() == newest.lease().stamp();
+    }
+  }
+
   /** Whether the same is there as before. */
   boolean isSame(@Nullable Incomplete before) {
     return before != null
@@ -108,6 +105,7 @@ final class Incomplete implements AutoCloseable {
         && newest.head().life().equals(before.newest.head().life());
   }
 
+  /** What is held. */
   List<ByteRange> ranges() {
     return parts.stream().map(part -> part.range().range()).toList();
   }

@@ -94,7 +94,12 @@ final class Keeper {
    * The head for the client that asked for what is stored: with the fields that are not stored, as
    * they are for it alone (RFC 9111 §5.2.2.4, §5.2.2.7).
    */
-  StoredHead headForFirst(OriginAnswer answer, StoredHead stored) throws IOException {
+  StoredHead headForFirst(OriginAnswer answer, Arrival arrival) throws IOException {
+    var stored = arrival.head();
+    var before = arrival.before();
+    if (before != null) {
+      return withFields(stored, dated(Freshening.forAsker(before, answer.head()), answer));
+    }
     if (!Storing.leavesOut(answer.head(), setup.settings().rules)) {
       return stored;
     }
@@ -102,8 +107,13 @@ final class Keeper {
     Forwarding.strip(fields);
     fields.remove("age").remove("trailer");
     addDate(fields, answer.date());
-    return StoredHead.of(
-        ByteBuffer.wrap(StoredHead.encode(stored.status(), stored.life(), fields)));
+    return withFields(stored, fields);
+  }
+
+  private static StoredHead withFields(StoredHead head, Fields fields) throws IOException {
+    return fields.equals(head.fields())
+        ? head
+        : StoredHead.of(ByteBuffer.wrap(StoredHead.encode(head.status(), head.life(), fields)));
   }
 
   /** RFC 9110 §6.6.1: who receives a response without a date adds it. */
@@ -231,11 +241,15 @@ final class Keeper {
    * it is right nevertheless. What is stored for other requests stays as it is: who asks by one of
    * them learns nothing of that from an answer to this one.
    *
+   * <p>Of parts all are forgotten, as those beside it are of the same, or older.
+   *
    * @param stamp of before the origin was asked
    */
   void retire(Found found, long stamp) throws IOException {
     var life = found.head().life();
-    if (!life.isRetired()) {
+    if (found.part() != null) {
+      proxy.invalidateParts(key);
+    } else if (!life.isRetired()) {
       rewrite(found, life.retired(), stamp);
     }
   }
@@ -256,9 +270,13 @@ final class Keeper {
     return tells;
   }
 
-  /** What is stored is stale from now on. */
+  /** What is stored is stale from now on; parts are forgotten. */
   void end(Found found, long stamp) throws IOException {
-    rewrite(found, life(found).endedAt(proxy.now()), stamp);
+    if (found.part() != null) {
+      proxy.invalidateParts(key);
+    } else {
+      rewrite(found, life(found).endedAt(proxy.now()), stamp);
+    }
   }
 
   private void rewrite(Found found, Life life, long stamp) throws IOException {
@@ -295,10 +313,7 @@ final class Keeper {
     var head = refreshed.head();
     var stored = found.head().fields();
     var seen = refreshed.kept() ? stored : stored.copy().remove("set-cookie");
-    var fields = dated(Freshening.forAsker(seen, answer.head()), answer);
-    return fields.equals(head.fields())
-        ? head
-        : StoredHead.of(ByteBuffer.wrap(StoredHead.encode(head.status(), head.life(), fields)));
+    return withFields(head, dated(Freshening.forAsker(seen, answer.head()), answer));
   }
 
   /**

@@ -2,6 +2,7 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.storage.DamagedException;
+import dev.evergreen.proxy.storage.IncompleteException;
 import dev.evergreen.proxy.storage.Lease;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -45,15 +46,22 @@ final class PartsLease implements Lease {
       throw DamagedException.missing();
     }
     long first = piece.range().first();
-    return piece.lease().read(offset - first, Math.min(most, piece.range().last() - offset + 1));
+    try {
+      return piece.lease().read(offset - first, Math.min(most, piece.range().last() - offset + 1));
+    } catch (IncompleteException e) {
+      // Who takes what is before it may come too late for what is not stored, through no fault.
+      var missing = DamagedException.missing();
+      missing.addSuppressed(e);
+      throw missing;
+    }
   }
 
   /** The one that goes on for longest from there. */
   private @Nullable Piece at(long offset) {
     Piece best = null;
     for (var piece : pieces) {
-      boolean has = piece.range().first() <= offset && offset <= piece.range().last();
-      if (has && (best == null || best.range().last() < piece.range().last())) {
+      if (piece.range().contains(offset)
+          && (best == null || best.range().last() < piece.range().last())) {
         best = piece;
       }
     }

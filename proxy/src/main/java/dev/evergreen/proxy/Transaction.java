@@ -315,7 +315,7 @@ final class Transaction {
       var what = what(parts == null ? variants.seen() : parts.vary());
       var wish = found == null ? wish(parts, what) : Wish.whole(null);
       var name = wish.name(what);
-      if (isAlone(what) || isAlone(name) || wish.isOneOfMany(proxy.fetches(), key, name)) {
+      if (isAlone(what) || isAlone(name) || wish.isOneOfMany(request, proxy.fetches(), key, name)) {
         return fetchAlone(name, found, wish, why);
       }
       return collapse
@@ -341,7 +341,9 @@ final class Transaction {
 
   /** A HEAD is not answered from them. */
   private @Nullable Incomplete findParts() {
-    return request.is("GET") ? Incomplete.find(proxy.storage(), key, request.fields()) : null;
+    return request.is("GET")
+        ? Incomplete.find(proxy.storage(), key, request.fields(), delivery::wanted)
+        : null;
   }
 
   private List<ByteRange> gaps(Incomplete parts) throws IOException {
@@ -449,14 +451,28 @@ final class Transaction {
     if (part == null || wish.isPlain()) {
       return null;
     }
-    var parts = wish.parts();
-    boolean joins = parts != null && parts.isJoinedBy(part, answer.head().fields());
-    var before = parts != null && joins ? parts.newest().head().fields() : null;
+    var parts = partsFor(part, answer, wish);
+    var before = parts == null ? null : parts.newest().head().fields();
     var entry = keeper().entry(answer, part, before, stamp);
     if (entry == null || !completes(part, StoredHead.of(ByteBuffer.wrap(entry.head())), parts)) {
       return null;
     }
-    return new Arrival(entry, part.isWhole() ? null : part, proxy.storage());
+    return new Arrival(entry, part.isWhole() ? null : part, before, proxy.storage());
+  }
+
+  /**
+   * With what a part is joined; null if with nothing. That is looked for once more now: what was
+   * purged while this request waited is part of nothing that is stored. A purge from the question
+   * to the origin on takes what is stored of its answer, too.
+   */
+  private @Nullable Incomplete partsFor(ContentRange part, OriginAnswer answer, Wish wish)
+      throws IOException {
+    var parts = wish.parts();
+    boolean joins =
+        parts != null
+            && parts.isJoinedBy(part, answer.head().fields())
+            && parts.isStored(proxy.storage(), key);
+    return joins ? parts : null;
   }
 
   /** An origin has the whole for who has asked for something that parts are of, or for a part. */
@@ -627,7 +643,7 @@ final class Transaction {
           return fetchAlone(what, found, wish, reason);
         }
         case Fetch.Failed(var failure) -> {
-          fail(found, failure);
+          fail(wish.kept(found), failure);
           return true;
         }
       }
@@ -754,7 +770,7 @@ final class Transaction {
     boolean handedOver = false;
     var validation = validates && wish.isPlain() ? new Validation(proxy, key, keeper()) : null;
     var parts = wish.parts();
-    var found = parts != null && wish.validates() ? parts.asWhole() : whole;
+    var found = wish.kept(whole);
     // Whatever fails from here on, also of what is asked, ends the fetch: others wait for it.
     try (var question = proxy.storage().ask(Proxy.segment(key));
         var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
@@ -779,13 +795,14 @@ final class Transaction {
         return true;
       }
       var arrival = arrival(answer.get(), wish, stamp);
-      if (arrival == null && wish.isInVain(head.status())) {
+      if (arrival == null && parts != null && wish.isInVain(head.status())) {
+        boolean _ = keeper().displace(parts.newest(), head.status(), stamp);
         handedOver = true;
         return false;
       }
       course.reached(Point.STORE, arrival == null ? "not stored" : "stored");
       if (arrival == null) {
-        release(what, whole, head, stamp, fetch);
+        release(what, parts == null ? whole : parts.newest(), head, stamp, fetch);
         if (delivery.isFar(
             head.status(), head.fields(), answer.get().exchange().body().length(), 0)) {
           answer.letGo();
@@ -847,7 +864,7 @@ final class Transaction {
   private boolean fetchAlone(String what, @Nullable Found found, Wish wish, Forward why)
       throws IOException {
     if (request.is("GET") && (Conditions.has(request.fields()) || request.fields().has("range"))) {
-      pass(why, found);
+      pass(why, wish.kept(found));
       return true;
     }
     return fetch(what, Fetch.alone(), found, wish, why);
@@ -915,7 +932,7 @@ final class Transaction {
     var keeper = new Keeper(proxy, setup, request.copy(), key);
     boolean received = false;
     try (var lease = arrival.appender().follow()) {
-      var forFirst = keeper.headForFirst(answer, head);
+      var forFirst = keeper.headForFirst(answer, arrival);
       var age = age(answer);
       fetch.decide(new Fetch.Arriving(arrival));
       proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
@@ -981,9 +998,6 @@ final class Transaction {
     var head = keeper.headForAsker(newest, answer, refreshed);
     if (!gaps(delivery.wanted(head, parts.complete()), parts.ranges()).isEmpty()) {
       return false; // By the newer date the client has not got it already.
-    }
-    if (refreshed.moves() && !keeper.isOwn()) {
-      proxy.invalidateParts(key); // Nobody knows for whom they are; parts are not adopted.
     }
     proxy.count(Count.FRESHENED);
     fetch.decide(new Fetch.LookAgain());
@@ -1137,7 +1151,10 @@ final class Transaction {
 
   /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
   private void passHead(@Nullable Found found, Forward why) throws IOException {
-    var parts = found == null ? Incomplete.find(proxy.storage(), key, request.fields()) : null;
+    var parts =
+        found == null
+            ? Incomplete.find(proxy.storage(), key, request.fields(), (_, _) -> List.of())
+            : null;
     try (parts) {
       var stored = parts == null ? found : parts.newest();
       whileClientStays(() -> passHeadAlone(found, stored, why));
@@ -1156,7 +1173,9 @@ final class Transaction {
     if (stored != null) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
     }
+    boolean isPart = stored != null && stored.part() != null;
     try (var question = proxy.storage().ask(Proxy.segment(key));
+        var _ = isPart ? proxy.storage().ask(Proxy.segment(Parts.key(key))) : null;
         var answer = ask(asked, null)) {
       long stamp = question.stamp();
       var head = answer.head();

@@ -74,6 +74,15 @@ record Wish(
     return whole(parts);
   }
 
+  /**
+   * What has all that is wanted, but may not be used as it is; or null.
+   *
+   * @param whole what is stored whole, or null
+   */
+  @Nullable Found kept(@Nullable Found whole) {
+    return parts != null && validates ? parts.asWhole() : whole;
+  }
+
   /** Whether what is asked has nothing to do with parts. */
   boolean isPlain() {
     return kind == Kind.WHOLE && !validates;
@@ -92,9 +101,12 @@ record Wish(
     return range == null ? whole : Fetches.name(whole, "/" + range + "\n" + ifRange);
   }
 
-  /** Whether it is a part that is better asked for while its client stays only. */
-  boolean isOneOfMany(Fetches fetches, String key, String name) {
-    return kind == Kind.CLIENTS_RANGE && fetches.isCrowded(key, name);
+  /**
+   * Whether it is a part, or the rest of one, that is better passed on: what is stored is received
+   * to its end, though its client leaves. The rest for who wants the whole can be of few names.
+   */
+  boolean isOneOfMany(RequestHead request, Fetches fetches, String key, String name) {
+    return kind != Kind.WHOLE && request.fields().has("range") && fetches.isCrowded(key, name);
   }
 
   /** Replaces a request's conditions and range. */

@@ -2,9 +2,14 @@ package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
+import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
@@ -12,6 +17,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -183,6 +189,43 @@ class PartialContentTest {
     assertEquals(3, origin.count());
   }
 
+  /** Each part that is held may need a buffer, for as long as the client takes its answer. */
+  @Test
+  void onlyWhatIsOfUseIsHeld() throws Exception {
+    for (int first : List.of(0, 2, 4, 6, 8)) {
+      thenPart(first, first + 1, FRESH, TAG);
+      get("Range: bytes=%d-%d".formatted(first, first + 1));
+    }
+    assertEquals(List.of("8-9"), held());
+    assertEquals(List.of("8-9", "2-3"), held("2-3"));
+    assertEquals(List.of("8-9", "2-3", "4-5"), held("3-4"));
+    assertEquals(List.of("8-9", "0-1", "2-3", "4-5", "6-7"), held("0-9"));
+  }
+
+  @Test
+  void whatLiesAmidWhatIsMissingIsNotHeld() throws Exception {
+    for (int first : List.of(0, 4, 8)) {
+      thenPart(first, first + 1, FRESH, TAG);
+      get("Range: bytes=%d-%d".formatted(first, first + 1));
+    }
+    assertEquals(List.of("8-9", "0-1"), held("1-8"));
+    thenPart(2, 7, FRESH, TAG);
+    assertEquals("12345678", get("Range: bytes=1-8").body());
+    assertEquals("bytes=2-7", origin.requests().getLast().field("Range"));
+  }
+
+  private List<String> held(String... wanted) {
+    var ranges = new ArrayList<ByteRange>();
+    for (var each : wanted) {
+      ranges.add(new ByteRange(each.charAt(0) - '0', each.charAt(2) - '0'));
+    }
+    try (var parts =
+        Incomplete.find(proxy.storage(), "http://test/a", Fields.of(), (_, _) -> ranges)) {
+      assertNotNull(parts);
+      return parts.ranges().stream().map(each -> each.first() + "-" + each.last()).toList();
+    }
+  }
+
   @Test
   void whatIsAllThereIsIsTheWhole() throws Exception {
     thenPart(0, 9, FRESH);
@@ -348,6 +391,87 @@ class PartialContentTest {
     assertEquals(ALPHABET, get().body());
   }
 
+  /** What cannot be stored tells nevertheless that there is something else now. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ETag: \"2\"\r\nCache-Control: no-store",
+        "ETag: \"2\"\r\nCache-Control: private",
+        "ETag: \"2\"\r\nCache-Control: max-age=60\r\nVary: *"
+      })
+  void whatMeanwhileIsAnotherThatIsNotKeptEndsWhatWas(String now) throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    thenPart(0, 4, now);
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "X: new");
+    get("Range: bytes=0-4");
+    get("Range: bytes=5-9");
+    assertEquals("\"2\"", get("Range: bytes=0-4", "Cache-Control: no-cache").field("ETag"));
+    assertEquals("new", get("Range: bytes=0-4").field("X"));
+    assertEquals(4, origin.count());
+  }
+
+  /** Who asks with credentials may get something of its own. */
+  @Test
+  void whatIsForOneAloneEndsNothing() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(0, 4, "ETag: \"2\"", "Cache-Control: private");
+    get("Range: bytes=0-4");
+    get("Range: bytes=0-4", "Cache-Control: no-cache", "Authorization: me");
+    assertEquals("\"1\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(2, origin.count());
+  }
+
+  /** As a whole response would take the place of another. */
+  @Test
+  void whatWasStoredLastIsUsedWhateverItsDate() throws Exception {
+    thenPart(0, 4, FRESH, TAG, "Date: " + HttpDate.format(START));
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "Date: " + HttpDate.format(START - 5000));
+    get("Range: bytes=0-4");
+    get("Range: bytes=0-4", "Cache-Control: no-cache");
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(2, origin.count());
+  }
+
+  /** Else those of the others would be used as soon as the newest is evicted. */
+  @Test
+  void allPartsEndWithTheNewest() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, FRESH, TAG);
+    origin.then(304, "", "Cache-Control: private", TAG);
+    get("Range: bytes=0-4");
+    get("Range: bytes=5-9");
+    assertEquals("56789", get("Range: bytes=5-9", "Cache-Control: no-cache").body());
+    assertNull(Incomplete.find(proxy.storage(), "http://test/a", Fields.of(), (_, _) -> List.of()));
+  }
+
+  @Test
+  void whoAsksForTheRestGetsAWholeHeadAndWhatIsForItAlone() throws Exception {
+    thenPart(0, 4, FRESH, TAG, "Content-Type: text/plain");
+    thenPart(5, 9, "Cache-Control: max-age=60, private=\"X\"", TAG, "X: me");
+    get("Range: bytes=0-4");
+    var first = get();
+    assertEquals(TEXT, first.body());
+    assertEquals("me", first.field("X"));
+    assertEquals("text/plain", first.field("Content-Type"));
+    var second = get();
+    assertEquals("", second.field("X"));
+    assertEquals("text/plain", second.field("Content-Type"));
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void whoAsksForTheRestGetsItsCookie() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 9, TAG, "Cache-Control: no-cache", "Set-Cookie: a=b");
+    get("Range: bytes=0-4");
+    var first = get();
+    assertEquals(TEXT, first.body());
+    assertEquals("a=b", first.field("Set-Cookie"));
+    origin.then(304, "", FRESH, TAG);
+    assertEquals("", get().field("Set-Cookie"));
+  }
+
   @Test
   void aMissingPartValidatesTheOthers() throws Exception {
     thenPart(0, 4, FRESH, TAG);
@@ -371,6 +495,28 @@ class PartialContentTest {
     after(61);
     origin.close();
     assertEquals(status, get("Range: bytes=1-2").status());
+  }
+
+  @Test
+  void allWhoWaitGetStaleOnesIfTheOriginFails() throws Exception {
+    var go = new CountDownLatch(1);
+    thenPart(0, 4, "Cache-Control: max-age=60, stale-if-error=90", TAG);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.socket().close();
+        });
+    get("Range: bytes=0-4");
+    origin.next();
+    after(61);
+    browser.ask("GET", "/a", "Range: bytes=1-2");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a", "Range: bytes=1-2");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    go.countDown();
+    assertEquals("12", browser.receive().body());
+    assertEquals("12", other.receive().body());
   }
 
   @ParameterizedTest
@@ -424,6 +570,33 @@ class PartialContentTest {
   }
 
   @Test
+  void whatIsPurgedWhileSomebodyWaitsIsNotPartOfWhatIsStored() throws Exception {
+    var go = new CountDownLatch(1);
+    thenPart(0, 4, FRESH, TAG, "X: old");
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(5, 9, "Cache-Control: private", TAG));
+        });
+    origin.then(200, TEXT, "Cache-Control: private", TAG);
+    thenPart(5, 9, FRESH, TAG);
+    origin.then(200, TEXT, FRESH, TAG);
+    get("Range: bytes=0-4");
+    origin.next();
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    proxy.purge(Purge.uri(Proxy.segment("http://test/a")));
+    go.countDown();
+    assertEquals(TEXT, browser.receive().body());
+    assertEquals(TEXT, other.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("", get("Range: bytes=5-9").field("X"));
+  }
+
+  @Test
   void manyThatWantTheSamePartAreOneRequest() throws Exception {
     var go = new CountDownLatch(1);
     origin.then(
@@ -443,13 +616,20 @@ class PartialContentTest {
   }
 
   /** Else who wants many and leaves would have all of them fetched. */
-  @Test
-  void manyPartsAtATimeArePassedOn() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void manyPartsAtATimeArePassedOn(boolean rests) throws Exception {
+    if (rests) {
+      thenPart(0, 0, FRESH, TAG);
+      get("Range: bytes=0-0");
+      origin.next();
+    }
     var go = new CountDownLatch(1);
     origin.then(
         (request, wire) -> {
           int first = Integer.parseInt(request.field("Range").substring(6, 7));
-          int last = Integer.parseInt(request.field("Range").substring(8));
+          var end = request.field("Range").substring(8);
+          int last = end.isEmpty() ? 9 : Integer.parseInt(end);
           go.await();
           wire.send(part(first, last, FRESH, TAG));
         });
@@ -466,8 +646,9 @@ class PartialContentTest {
     for (var each : all) {
       assertTrue(each.receive().field("Cache-Status").contains("stored"));
     }
+    var why = rests ? "partial" : "uri-miss";
     assertEquals(
-        "evergreen; fwd=uri-miss; fwd-status=206", browser.receive().field("Cache-Status"));
+        "evergreen; fwd=" + why + "; fwd-status=206", browser.receive().field("Cache-Status"));
   }
 
   /** All are answered while it still comes. */
@@ -539,6 +720,29 @@ class PartialContentTest {
     await(() -> proxy.fetches().underWay() == 0);
     assertEquals("01234", get("Range: bytes=0-4").body());
     assertEquals(2, origin.count());
+  }
+
+  /** It stands before the rest until it has taken the part that is stored. */
+  @Test
+  void aSlowClientGetsTheRestThatCannotBeStored() throws Exception {
+    restart(
+        StorageOptions.memory(64 << 20).memoryObject(16 << 20).patience(Duration.ofMillis(100)));
+    var text = "0123456789abcdef".repeat(3 << 20);
+    origin.then(
+        (request, wire) -> {
+          var range = request.field("Range").substring(6).split("-", -1);
+          int first = Integer.parseInt(range[0]);
+          int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
+          var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
+          wire.send(
+              ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told));
+        });
+    get("Range: bytes=0-15999999");
+    browser.ask("GET", "/a");
+    await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
+    var whole = browser.receive();
+    assertEquals(200, whole.status());
+    assertEquals(text, whole.body());
   }
 
   @Test

@@ -40,9 +40,14 @@ public record ByteRange(long first, long last) {
     return new ByteRange(from, to);
   }
 
+  /** Whether the byte at a position is one of it. */
+  public boolean contains(long position) {
+    return first <= position && position <= last;
+  }
+
   private static @Nullable ByteRange at(long position, List<ByteRange> ranges) {
     for (var range : ranges) {
-      if (range.first <= position && position <= range.last) {
+      if (range.contains(position)) {
         return range;
       }
     }

@@ -192,14 +192,22 @@ final class TieredStorage implements Storage {
       return only(first, which);
     }
     var found = new ArrayList<Lease>();
-    for (var variant : variants(first).variants()) {
-      boolean wanted = found.size() < most && which.takes(variant);
-      var next = wanted ? lookUp(hashOf(uri, variant), key, variant) : null;
-      if (next != null) {
-        found.add(next);
+    boolean done = false;
+    try {
+      for (var variant : variants(first).variants()) {
+        boolean wanted = found.size() < most && which.takes(variant);
+        var next = wanted ? lookUp(hashOf(uri, variant), key, variant) : null;
+        if (next != null) {
+          found.add(next);
+        }
+      }
+      done = true;
+      return found;
+    } finally {
+      if (!done) {
+        found.forEach(Lease::close); // There may have been no buffer for the next.
       }
     }
-    return found;
   }
 
   private static List<Lease> only(Leases.Stored found, Selector which) {

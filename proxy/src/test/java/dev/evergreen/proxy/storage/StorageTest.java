@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -428,6 +429,38 @@ class StorageTest {
       assertEquals(List.of("fr", "en"), variants(storage, "a", 2));
       assertTrue(put(storage, "b", 1, 10));
       assertEquals(List.of(""), variants(storage, "b", 9));
+    }
+  }
+
+  /** What is leaked is held for good, and only a tenth of the memory may be. */
+  @Test
+  void whatWasFoundIsLetGoOfIfMoreCannotBe() throws Exception {
+    try (var storage = inMemory()) {
+      for (int i = 0; i < 100; i++) {
+        var key = "a" + i;
+        for (var variant : List.of("de", "en")) {
+          assertTrue(put(storage, entry(key, variant, 1, 100_000, storage.stamp(), List.of())));
+        }
+        var failing = new AtomicInteger();
+        assertThrows(
+            IllegalStateException.class,
+            () ->
+                storage.findAll(
+                    key(key),
+                    9,
+                    _ -> {
+                      if (failing.incrementAndGet() == 2) {
+                        throw new IllegalStateException("there is no buffer");
+                      }
+                      return true;
+                    }));
+      }
+      try (var lease = find(storage, "a99", "en")) {
+        assertNotNull(lease);
+        assertTrue(
+            storage.replaceHead(lease, new byte[10], List.of(), storage.stamp()),
+            "it is held itself");
+      }
     }
   }
 

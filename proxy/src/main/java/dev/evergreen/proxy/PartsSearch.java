@@ -1,0 +1,145 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.proxy.rules.ByteRange;
+import dev.evergreen.proxy.rules.ContentRange;
+import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.Storage;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Looks for stored parts of a response that a request may have. The list of what is stored tells
+ * already which part each is, so that only what is of use is looked up.
+ */
+final class PartsSearch {
+
+  /** One that is on the list. */
+  private record Listed(byte[] variant, ContentRange part) {}
+
+  private static final Comparator<Listed> FORWARDS =
+      Comparator.comparingLong(each -> each.part().range().last());
+
+  private static final Comparator<Listed> BACKWARDS =
+      Comparator.comparingLong(each -> -each.part().range().first());
+
+  private final Storage storage;
+  private final MemorySegment place;
+  private final Variants variants;
+
+  /** What may be there, that stored last first. */
+  private final List<Listed> listed = new ArrayList<>();
+
+  private final Map<Listed, Found> found = new LinkedHashMap<>();
+
+  PartsSearch(Storage storage, MemorySegment place, Variants variants) {
+    this.storage = storage;
+    this.place = place;
+    this.variants = variants;
+    var _ = storage.findAll(place, 1, this::list);
+  }
+
+  /** It takes none, and so sees all of them. */
+  private boolean list(byte[] variant) {
+    var part = Parts.range(variant);
+    if (variants.takes(Parts.variant(variant)) && part.isPresent()) {
+      listed.add(new Listed(variant, part.get()));
+    }
+    return false;
+  }
+
+  /** By what the one stored last varies; null if there is none. */
+  @Nullable Vary vary() {
+    return variants.seen();
+  }
+
+  /** What was found so far; to be closed by its caller. */
+  List<Found> found() {
+    return List.copyOf(found.values());
+  }
+
+  /**
+   * That which was stored last, as a whole response would be found that was stored in the place of
+   * another; null if there is none.
+   */
+  @Nullable Found newest() {
+    while (!listed.isEmpty()) {
+      var first = lookUp(listed.getFirst());
+      if (first != null) {
+        return first;
+      }
+    }
+    return null;
+  }
+
+  /** Finds what of a range is there, from its beginning on and back from its end. */
+  void cover(ByteRange range, Found newest) throws IOException {
+    long from = range.first();
+    var next = at(from, FORWARDS, newest);
+    while (next != null && next.last() < range.last()) {
+      from = next.last() + 1;
+      next = at(from, FORWARDS, newest);
+    }
+    if (next != null) {
+      return; // All of it is there.
+    }
+    long to = range.last();
+    next = at(to, BACKWARDS, newest);
+    while (next != null) {
+      to = next.first() - 1; // It does not pass the first byte that is in none of them.
+      next = at(to, BACKWARDS, newest);
+    }
+  }
+
+  /** The furthest of those with that position that can be joined with the newest. */
+  private @Nullable ByteRange at(long position, Comparator<Listed> further, Found newest)
+      throws IOException {
+    while (true) {
+      var best =
+          listed.stream()
+              .filter(each -> each.part().complete() == newest.range().complete())
+              .filter(each -> each.part().range().contains(position))
+              .max(further)
+              .orElse(null);
+      if (best == null) {
+        return null;
+      }
+      var there = found.get(best);
+      there = there == null ? lookUp(best) : there;
+      if (there != null && isJoined(there, newest)) {
+        return best.part().range();
+      }
+      forget(best);
+    }
+  }
+
+  private static boolean isJoined(Found part, Found newest) throws IOException {
+    return part.equals(newest) || Parts.areOfOne(part.head().fields(), newest.head().fields());
+  }
+
+  private @Nullable Found lookUp(Listed one) {
+    for (var lease : storage.findAll(place, 1, each -> Arrays.equals(each, one.variant()))) {
+      var readable = Found.of(lease, one.part());
+      if (readable != null) {
+        found.put(one, readable);
+        return readable;
+      }
+    }
+    forget(one);
+    return null;
+  }
+
+  private void forget(Listed one) {
+    listed.remove(one);
+    var there = found.remove(one);
+    if (there != null) {
+      there.close();
+    }
+  }
+}
