@@ -114,11 +114,14 @@ final class EventPoll implements Poller {
       if ((flags & END) != 0) {
         descriptor.peerHasEnded();
       }
-      if ((flags & INPUT) != 0) {
-        descriptor.readable().open();
-      }
-      if ((flags & OUTPUT) != 0) {
-        descriptor.writable().open();
+      try {
+        if ((flags & INPUT) != 0) {
+          descriptor.readable().open();
+        }
+      } finally {
+        if ((flags & OUTPUT) != 0) {
+          descriptor.writable().open();
+        }
       }
     }
   }

@@ -88,12 +88,15 @@ final class Incomplete implements AutoCloseable {
     return part.complete() == complete() && Parts.areOfOne(newest.head().fields(), response);
   }
 
-  /** Whether the newest is stored still, as it was found: else it may have been purged. */
-  boolean isStored(Storage storage, String key) {
+  /**
+   * Whether the newest is stored still, or by now again: else it may have been purged. It may have
+   * been found right meanwhile.
+   */
+  boolean isStored(Storage storage, String key) throws IOException {
     var variant = newest.lease().variant();
     var place = Proxy.segment(Parts.key(key));
     try (var now = Found.find(storage, place, each -> Arrays.equals(each, variant))) {
-      return now != null && now.lease().stamp() == newest.lease().stamp();
+      return now != null && Parts.areOfOne(newest.head().fields(), now.head().fields());
     }
   }
 

@@ -452,6 +452,9 @@ final class Transaction {
       return null;
     }
     var parts = partsFor(part, answer, wish);
+    if (parts == null && wish.kind() == Wish.Kind.REST) {
+      return null; // Its head may lack what the others' has (RFC 9110, section 15.3.7).
+    }
     var before = parts == null ? null : parts.newest().head().fields();
     var entry = keeper().entry(answer, part, before, stamp);
     if (entry == null || !completes(part, StoredHead.of(ByteBuffer.wrap(entry.head())), parts)) {
@@ -473,6 +476,14 @@ final class Transaction {
             && parts.isJoinedBy(part, answer.head().fields())
             && parts.isStored(proxy.storage(), key);
     return joins ? parts : null;
+  }
+
+  /** Whether an origin has something else now than what parts are of, or wants it kept no more. */
+  private boolean isAnother(OriginAnswer answer, Incomplete parts) throws IOException {
+    var part = Parts.of(answer);
+    return part == null
+        || !parts.isJoinedBy(part, answer.head().fields())
+        || keeper().entry(answer, part, parts.newest().head().fields(), proxy.now()) == null;
   }
 
   /** An origin has the whole for who has asked for something that parts are of, or for a part. */
@@ -796,7 +807,9 @@ final class Transaction {
       }
       var arrival = arrival(answer.get(), wish, stamp);
       if (arrival == null && parts != null && wish.isInVain(head.status())) {
-        boolean _ = keeper().displace(parts.newest(), head.status(), stamp);
+        if (isAnother(answer.get(), parts)) {
+          boolean _ = keeper().displace(parts.newest(), head.status(), stamp);
+        }
         handedOver = true;
         return false;
       }

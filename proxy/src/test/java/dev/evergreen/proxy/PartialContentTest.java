@@ -596,6 +596,35 @@ class PartialContentTest {
     assertEquals("", get("Range: bytes=5-9").field("X"));
   }
 
+  /** It is another stored response by then, but of the same one: neither lost nor without a head. */
+  @ParameterizedTest
+  @ValueSource(strings = {"5-9", "0-9"})
+  void whatIsFoundRightWhileTheRestComesIsJoinedAllTheSame(String range) throws Exception {
+    var go = new CountDownLatch(1);
+    thenPart(0, 4, "Cache-Control: no-cache", TAG, "Content-Type: text/plain");
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(5, 9, "Cache-Control: no-cache", TAG));
+        });
+    origin.then(304, "", "Cache-Control: no-cache", TAG);
+    origin.then(304, "", "Cache-Control: no-cache", TAG);
+    get("Range: bytes=0-4");
+    origin.next();
+    browser.ask("GET", "/a", "Range: bytes=" + range);
+    origin.next();
+    assertEquals("01234", browser().get("/a", "Range: bytes=0-4").body());
+    go.countDown();
+    var first = browser.receive();
+    assertEquals(TEXT.substring(Integer.parseInt(range.substring(0, 1))), first.body());
+    assertEquals("text/plain", first.field("Content-Type"));
+    await(() -> proxy.fetches().underWay() == 0);
+    var whole = get();
+    assertEquals(TEXT, whole.body());
+    assertEquals("text/plain", whole.field("Content-Type"));
+    assertEquals(4, origin.count());
+  }
+
   @Test
   void manyThatWantTheSamePartAreOneRequest() throws Exception {
     var go = new CountDownLatch(1);

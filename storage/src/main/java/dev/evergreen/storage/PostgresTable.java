@@ -30,8 +30,8 @@ import java.util.stream.Stream;
  * <p>A batch of saves is one statement, which is its own transaction:
  *
  * <ul>
- *   <li>No transaction is ever open while the server waits for this process, so one that is stopped
- *       or cut off holds no lock that others need.
+ *   <li>No transaction that has seen or written anything is open while the server waits for this
+ *       process, so one that is stopped or cut off holds nothing that others need.
  *   <li>It writes its rows in the order of their ids. As all do so, no two wait for each other.
  *   <li>It writes nothing unless the node that asked is alive. Whoever gives that node up waits
  *       until it is committed ({@link PostgresNodes}).
