@@ -160,6 +160,7 @@ public final class PostgresServer {
 
   /** Kills all its processes, also those that hang, and starts it again at the same port. */
   void failOver() throws Exception {
+    signal("STOP", List.of(process.pid())); // so that it makes no more that would outlive it
     var others = process.toHandle().descendants().toList();
     process.destroyForcibly();
     others.forEach(ProcessHandle::destroyForcibly);
