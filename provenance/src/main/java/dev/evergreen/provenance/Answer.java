@@ -50,6 +50,13 @@ public record Answer(
     }
   }
 
+  /** The same, which says more to people; unless it says something already. */
+  Answer noted(String more) {
+    return note.isEmpty()
+        ? new Answer(question, reply, certainty, witnesses, minimal, truncated, more)
+        : this;
+  }
+
   /** The same about a past of which only what later answers need is kept. */
   Answer folded() {
     return new Answer(

@@ -59,6 +59,10 @@ final class Walk implements Iterator<Operation> {
   private final Set<Kept> kept = new HashSet<>();
 
   private Trace.@Nullable Break reached;
+
+  /** The newest place at which the store was another process, with nothing. */
+  private Trace.@Nullable Break begunAnew;
+
   private boolean crossed;
   private boolean hidden;
   private boolean unordered;
@@ -145,6 +149,14 @@ final class Walk implements Iterator<Operation> {
   }
 
   /**
+   * The newest place at which the store began anew, with nothing, if the walk came to one while it
+   * still needed what is before.
+   */
+  Trace.@Nullable Break begunAnew() {
+    return begunAnew;
+  }
+
+  /**
    * Whether something was under way at a place that the walk came to, and may have written there
    * what the walk still needed: what is behind that place does not tell all that happened since.
    */
@@ -212,6 +224,8 @@ final class Walk implements Iterator<Operation> {
         // Of what did not pass the recorder nothing is certain in any case.
         boolean matters = all || first.kind() != Trace.Break.Kind.OUTSIDE;
         crossed = crossed || (matters && isCrossed(newest.demand, newest.end));
+      } else if (begunAnew == null) {
+        begunAnew = newest.end;
       }
       return;
     }

@@ -147,6 +147,18 @@ public final class Why {
     }
     causes.sort(BY_ROW);
     var plain = new Plain(question, parts, walk, causes, walk.hasNext(), wish.elements());
+    var answer = answer(plain, wish);
+    var anew = walk.begunAnew();
+    return anew == null
+        ? answer
+        : answer.noted(
+            "the store began anew, with nothing, before row %d: what it had until then was lost, or another has it"
+                .formatted(anew.row()));
+  }
+
+  private Answer answer(Plain plain, Wish wish) {
+    var parts = plain.parts;
+    var causes = plain.causes;
     var model = specification.model();
     if (plain.isOutside()) {
       // The model knows nothing of what did not pass the recorder.
