@@ -596,7 +596,9 @@ class PartialContentTest {
     assertEquals("", get("Range: bytes=5-9").field("X"));
   }
 
-  /** It is another stored response by then, but of the same one: neither lost nor without a head. */
+  /**
+   * It is another stored response by then, but of the same one: neither lost nor without a head.
+   */
   @ParameterizedTest
   @ValueSource(strings = {"5-9", "0-9"})
   void whatIsFoundRightWhileTheRestComesIsJoinedAllTheSame(String range) throws Exception {
