@@ -91,9 +91,7 @@ final class NodesTest {
               .header("Cookie", ended)
               .buildAsync(URI.create(there.address().replace("http:", "ws:") + "/live"), socket)
               .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-      open.sendText(
-              "{\"type\":\"subscribe\",\"id\":1,\"view\":\"timeline\",\"params\":{\"count\":9}}",
-              true)
+      open.sendText("{\"type\":\"subscribe\",\"id\":1,\"view\":\"timeline\",\"params\":{}}", true)
           .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
       socket.result.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
 
