@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Processor implements Runnable {
   private static final long PAUSE_NANOS = 10_000_000;
+  private static final long BETWEEN_TELLING_NANOS = 1_000_000_000;
 
   /** So long a processor runs fibers at most before it polls and looks around. */
   static final long LOOK_NANOS = 50_000;
@@ -81,6 +82,9 @@ final class Processor implements Runnable {
 
   /** Of the carrier: that the present task is about to let others run. */
   private boolean turnOver;
+
+  /** When a failure was told last. */
+  private long toldAt = System.nanoTime() - BETWEEN_TELLING_NANOS;
 
   Processor(Scheduler scheduler, int index, Descriptors descriptors, Settings settings)
       throws IOException {
@@ -164,8 +168,11 @@ final class Processor implements Runnable {
         step();
       } catch (Throwable e) {
         // Whatever it is, such as no memory for an alarm: all fibers depend on this thread. If it
-        // stays, it is not to fill the log.
-        tellFailed(e);
+        // stays, it is told once a second, so as not to fill the log.
+        if (System.nanoTime() - toldAt >= BETWEEN_TELLING_NANOS) {
+          toldAt = System.nanoTime();
+          tellFailed(e);
+        }
         LockSupport.parkNanos(PAUSE_NANOS);
       }
     }

@@ -14,16 +14,11 @@ import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicLong;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,9 +28,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Parts of responses that are stored, used and joined (RFC 9111 §3.3, §3.4). */
 @Timeout(60)
-class PartialContentTest {
+class PartialContentTest extends WithOneProxy {
 
-  private static final long START = 1_795_435_200_000L;
   private static final String FRESH = "Cache-Control: max-age=60";
   private static final String TAG = "ETag: \"1\"";
   private static final String TEXT = "0123456789";
@@ -43,73 +37,14 @@ class PartialContentTest {
 
   @TempDir private Path folder;
 
-  private final AtomicLong clock = new AtomicLong(START);
-  private final ScriptedOrigin origin = new ScriptedOrigin();
-  private final List<Browser> browsers = new ArrayList<>();
-  private Proxy proxy;
-  private Browser browser;
-
   PartialContentTest() throws IOException {}
 
-  @BeforeEach
-  void start() throws IOException {
-    start(StorageOptions.memory(16 << 20));
-  }
-
-  private void start(StorageOptions storage) throws IOException {
-    proxy =
-        Proxy.start(
-            ProxySettings.DEFAULT
-                .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                .withOrigins(List.of(origin.origin()))
-                .withProcessors(2)
-                .withStorage(storage)
-                .withClock(clock::get));
-    browser = browser();
-  }
-
-  private Browser browser() throws IOException {
-    var made = new Browser(proxy.addresses().getFirst());
-    browsers.add(made);
-    return made;
-  }
-
-  @AfterEach
-  void end() throws IOException {
-    for (var each : browsers) {
-      each.close();
-    }
-    origin.close();
-    proxy.close();
-  }
-
   private void restart(StorageOptions storage) throws IOException {
-    for (var each : browsers) {
-      each.close();
-    }
-    proxy.close();
-    start(storage);
+    restart(settings().withStorage(storage));
   }
 
-  /** Asks, and waits until what came is stored. */
   private Browser.Answer get(String... fields) throws IOException {
-    var answer = browser.get("/a", fields);
-    await(() -> proxy.fetches().underWay() == 0);
-    return answer;
-  }
-
-  private interface Condition {
-    boolean holds() throws IOException;
-  }
-
-  private static void await(Condition condition) throws IOException {
-    while (!condition.holds()) {
-      Thread.onSpinWait();
-    }
-  }
-
-  private void after(long seconds) {
-    clock.addAndGet(1000 * seconds);
+    return ask("/a", fields);
   }
 
   /** A part of the text, as an origin sends it. */

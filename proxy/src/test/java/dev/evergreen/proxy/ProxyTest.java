@@ -18,77 +18,27 @@ import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Purge;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The proxy between a client and an origin on real sockets; only its clock is ours. */
+/** What the proxy answers, stores, asks and forwards. */
 @Timeout(60)
-class ProxyTest {
-
-  private static final long START = 1_795_435_200_000L;
-
-  private final AtomicLong clock = new AtomicLong(START);
-  private final ScriptedOrigin origin = new ScriptedOrigin();
-  private final List<Browser> browsers = new ArrayList<>();
-  private Proxy proxy;
-  private Browser browser;
+class ProxyTest extends WithOneProxy {
 
   ProxyTest() throws IOException {}
 
-  @BeforeEach
-  void start() throws IOException {
-    proxy = Proxy.start(settings());
-    browser = browser();
-  }
-
-  private ProxySettings settings() {
-    return ProxySettings.DEFAULT
-        .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-        .withOrigins(List.of(origin.origin()))
-        .withProcessors(2)
-        .withStorage(StorageOptions.memory(16 << 20))
-        .withClock(clock::get);
-  }
-
-  private Browser browser() throws IOException {
-    var made = new Browser(proxy.addresses().getFirst());
-    browsers.add(made);
-    return made;
-  }
-
-  @AfterEach
-  void end() throws IOException {
-    for (var each : browsers) {
-      each.close();
-    }
-    origin.close();
-    proxy.close();
-  }
-
-  /** Asks, and waits until what came is stored. */
   private Browser.Answer get(String path, String... fields) throws IOException {
-    var answer = browser.get(path, fields);
-    await(() -> proxy.fetches().underWay() == 0);
-    return answer;
-  }
-
-  private void after(long seconds) {
-    clock.addAndGet(1000 * seconds);
+    return ask(path, fields);
   }
 
   @Test
@@ -600,16 +550,6 @@ class ProxyTest {
     assertEquals(1, origin.count());
   }
 
-  private interface Condition {
-    boolean holds() throws IOException;
-  }
-
-  private static void await(Condition condition) throws IOException {
-    while (!condition.holds()) {
-      Thread.onSpinWait();
-    }
-  }
-
   @Test
   void headIsAnsweredFromAGetThatIsUnderWay() throws Exception {
     var go = new CountDownLatch(1);
@@ -865,12 +805,6 @@ class ProxyTest {
       var path = "/" + i;
       await(() -> get(path).body().equals("" + clock.get()));
     }
-  }
-
-  private void restart(ProxySettings settings) throws IOException {
-    proxy.close();
-    proxy = Proxy.start(settings);
-    browser = browser();
   }
 
   @Test
