@@ -17,11 +17,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The two tiers as one.
  *
- * <p>A response goes to memory when it was received, and to disk as well as long as that has room
- * that was never used. On a disk that is full it goes there at <em>second sight</em> only: at its
- * first hit, or when it is stored again soon. So what is asked for once, which is most of what a
- * cache stores, displaces nothing. What is too large for memory goes to disk at once. What is found
- * on disk and fits is also put into memory.
+ * <p>A response goes to memory when it was received, and to disk as well while the log keeps up and
+ * the directory has room. Else it goes there at <em>second sight</em> only: at its first hit, or
+ * when it is stored again soon. What is too large for memory goes to disk at once. What is found on
+ * disk and fits is also put into memory.
  *
  * <p>Invariants:
  *
@@ -384,8 +383,8 @@ final class TieredStorage implements Storage {
       generations.replaced(hash);
       boolean wasOnDisk = disk.directory.remove(hash);
       boolean again = sightings.again(hash);
-      boolean hasRoom = disk.log.hasRoom() && disk.directory.isRoomy(hash);
-      if (again || wasOnDisk || hasRoom) {
+      boolean isEasy = disk.log.keepsUp() && disk.directory.isRoomy(hash);
+      if (again || wasOnDisk || isEasy) {
         admit(hash);
       }
     }
