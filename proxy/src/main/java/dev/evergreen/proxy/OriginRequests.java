@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.Version;
 import dev.evergreen.proxy.rules.CacheKey;
@@ -10,6 +11,7 @@ import java.net.InetAddress;
 import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** What an origin is asked for a client. */
 final class OriginRequests {
@@ -55,6 +57,19 @@ final class OriginRequests {
       return CacheKey.normal(client.scheme(), request.authority());
     }
     return setup.settings().origins.getFirst().authority();
+  }
+
+  /** The origin that a request names by a whole URI that can be asked for; else null. */
+  static @Nullable Origin named(RequestHead request) {
+    var scheme = request.namedScheme();
+    boolean secure = scheme.equals("https");
+    boolean known = request.namesScheme() && (secure || scheme.equals("http"));
+    return known ? Origin.parse(secure, request.authority(), secure ? 443 : 80) : null;
+  }
+
+  /** Whether it is an extended CONNECT (RFC 8441): no other request of HTTP/2 has an Upgrade. */
+  static boolean standsForConnect(RequestHead request) {
+    return request.version() == Version.HTTP_2 && request.fields().has("upgrade");
   }
 
   /** A copy of a client's request as it goes to an origin, without its body's length. */
