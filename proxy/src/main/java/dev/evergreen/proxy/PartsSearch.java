@@ -54,7 +54,7 @@ final class PartsSearch {
     return false;
   }
 
-  /** By what the one stored last varies; null if there is none. */
+  /** By what the one asked for last varies; null if there is none. */
   @Nullable Vary vary() {
     return variants.seen();
   }
@@ -65,17 +65,12 @@ final class PartsSearch {
   }
 
   /**
-   * That which was stored last, as a whole response would be found that was stored in the place of
-   * another; null if there is none.
+   * That which was asked for last, as a whole response would be found that was stored in the place
+   * of another; null if there is none. If that was evicted, nobody knows whether the others are of
+   * the same: so they are of no use, until what is asked for next says that they are.
    */
   @Nullable Found newest() {
-    while (!listed.isEmpty()) {
-      var first = lookUp(listed.getFirst());
-      if (first != null) {
-        return first;
-      }
-    }
-    return null;
+    return listed.isEmpty() ? null : lookUp(listed.getFirst());
   }
 
   /** Finds what of a range is there, from its beginning on and back from its end. */

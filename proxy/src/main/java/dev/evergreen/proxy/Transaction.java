@@ -783,10 +783,10 @@ final class Transaction {
     var parts = wish.parts();
     var found = wish.kept(whole);
     // Whatever fails from here on, also of what is asked, ends the fetch: others wait for it.
-    try (var question = proxy.storage().ask(Proxy.segment(key));
-        var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
+    try (var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
+        var question = proxy.storage().ask(Proxy.segment(key));
         var answer = new Held(askFor(fetch, asked(validation, whole, wish)))) {
-      long stamp = question.stamp(); // It is before that of the parts.
+      long stamp = question.stamp(); // By then the parts are asked for, too.
       var head = answer.get().head();
       if (head.status() == 304 && wish.validates()) {
         boolean freshened = freshenParts(wish, answer, stamp, fetch, why);
@@ -1187,8 +1187,8 @@ final class Transaction {
       Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
     }
     boolean isPart = stored != null && stored.part() != null;
-    try (var question = proxy.storage().ask(Proxy.segment(key));
-        var _ = isPart ? proxy.storage().ask(Proxy.segment(Parts.key(key))) : null;
+    try (var _ = isPart ? proxy.storage().ask(Proxy.segment(Parts.key(key))) : null;
+        var question = proxy.storage().ask(Proxy.segment(key));
         var answer = ask(asked, null)) {
       long stamp = question.stamp();
       var head = answer.head();

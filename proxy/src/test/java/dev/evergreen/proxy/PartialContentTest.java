@@ -357,6 +357,41 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(2, origin.count());
   }
 
+  /** The storage has one that is evicted no longer than one that a purge takes. */
+  @Test
+  void whatWasBeforeIsUsedNoMoreWhenWhatCameAfterItIsEvicted() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(0, 3, FRESH, "ETag: \"2\"", "Surrogate-Key: t");
+    thenPart(0, 4, FRESH, "ETag: \"2\"");
+    get("Range: bytes=0-4");
+    assertEquals("\"2\"", get("Range: bytes=0-3", "Cache-Control: no-cache").field("ETag"));
+    purge("tag", Proxy.segment("http://test/a"));
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatIsAskedForEarlierAndComesLaterIsNotTheNewest() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(0, 4, FRESH, TAG));
+        });
+    thenPart(5, 9, FRESH, "ETag: \"2\"");
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "X: new");
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    assertEquals("56789", browser().get("/a", "Range: bytes=5-9").body());
+    await(() -> proxy.fetches().underWay() == 1);
+    go.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertTrue(status("Range: bytes=5-9").contains("hit"));
+    assertEquals("new", get("Range: bytes=0-4").field("X"));
+    assertEquals(3, origin.count());
+  }
+
   /** As a whole response would take the place of another. */
   @Test
   void whatWasStoredLastIsUsedWhateverItsDate() throws Exception {

@@ -392,7 +392,7 @@ final class Growing implements Appender {
   /** Nothing changes the way and the pieces any more, but that those on their way are written. */
   private boolean store() {
     return switch (way) {
-      case COLLECTED -> storage.putInMemory(entry, prefix, hash, collected());
+      case COLLECTED -> storage.putInMemory(entry, prefix, uri, hash, collected());
       case STREAMED -> disk != null && storeStreamed(disk);
       case PASSED -> false;
     };
@@ -571,7 +571,7 @@ final class Growing implements Appender {
 
     @Override
     void written() {
-      done.complete(storage.enterOnDisk(entry, prefix, hash, place));
+      done.complete(storage.enterOnDisk(entry, prefix, uri, hash, place));
     }
 
     @Override
