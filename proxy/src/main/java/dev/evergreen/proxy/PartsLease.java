@@ -49,6 +49,9 @@ final class PartsLease implements Lease {
     try {
       return piece.lease().read(offset - first, Math.min(most, piece.range().last() - offset + 1));
     } catch (IncompleteException e) {
+      if (!e.isTooSlow()) {
+        throw e; // Else all who follow it would ask an origin that has failed, each for itself.
+      }
       // Who takes what is before it may come too late for what is not stored, through no fault.
       var missing = DamagedException.missing();
       missing.addSuppressed(e);

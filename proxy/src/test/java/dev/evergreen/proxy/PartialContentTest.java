@@ -729,15 +729,7 @@ class PartialContentTest extends WithOneProxy {
     restart(
         StorageOptions.memory(64 << 20).memoryObject(16 << 20).patience(Duration.ofMillis(100)));
     var text = "0123456789abcdef".repeat(3 << 20);
-    origin.then(
-        (request, wire) -> {
-          var range = request.field("Range").substring(6).split("-", -1);
-          int first = Integer.parseInt(range[0]);
-          int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
-          var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
-          wire.send(
-              ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told));
-        });
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
     get("Range: bytes=0-15999999");
     browser.ask("GET", "/a");
     await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
@@ -819,6 +811,45 @@ class PartialContentTest extends WithOneProxy {
                     : ScriptedOrigin.response(200, "x".repeat(3 << 20), "Accept-Ranges: bytes")));
     assertEquals("end", get("Range: bytes=-3", "Authorization: me").body());
     assertEquals("end", get("Range: bytes=3145725-", "Authorization: me").body());
+    assertEquals(2, origin.count());
+  }
+
+  /** What it has asked for of a text. */
+  private static String partOf(String text, ScriptedOrigin.Received request) {
+    var range = request.field("Range").substring(6).split("-", -1);
+    int first = Integer.parseInt(range[0]);
+    int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
+    var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
+    return ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told);
+  }
+
+  /** Else an origin that fails would have to do with each of them. */
+  @Test
+  void allWhoFollowARestThatEndsEarlyEndWithIt() throws Exception {
+    var text = "0123456789abcdef".repeat(20 << 10);
+    var go = new CountDownLatch(1);
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
+    origin.then(
+        (request, wire) -> {
+          go.await();
+          var part = partOf(text, request);
+          wire.send(part.substring(0, part.length() - 100_000));
+          wire.socket().close();
+        });
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
+    get("Range: bytes=0-99999");
+    var clients = new ArrayList<Browser>();
+    for (int i = 0; i < 3; i++) {
+      var client = browser();
+      client.ask("GET", "/a");
+      clients.add(client);
+      int waiting = i;
+      await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == waiting);
+    }
+    go.countDown();
+    for (var client : clients) {
+      assertThrows(IOException.class, client::receive);
+    }
     assertEquals(2, origin.count());
   }
 
