@@ -426,7 +426,7 @@ final class Transaction {
       return lease;
     }
     var pieces = new ArrayList<PartsLease.Piece>();
-    pieces.add(new PartsLease.Piece(part.range(), lease));
+    pieces.add(new PartsLease.HeldPiece(part.range(), lease, true));
     if (parts != null && parts.isJoinedBy(part, arrival.head().fields())) {
       pieces.addAll(parts.pieces());
     }

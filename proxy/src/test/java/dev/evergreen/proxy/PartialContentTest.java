@@ -10,7 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
 import dev.evergreen.proxy.rules.ByteRange;
+import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Storage;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -19,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -147,6 +150,61 @@ class PartialContentTest extends WithOneProxy {
     thenPart(2, 7, FRESH, TAG);
     assertEquals("12345678", get("Range: bytes=1-8").body());
     assertEquals("bytes=2-7", origin.requests().getLast().field("Range"));
+  }
+
+  /** Else a client that takes long would have the place of many parts. */
+  @Test
+  void manyPartsAreHeldOneAfterTheOther() throws Exception {
+    for (int first = 0; first < TEXT.length(); first++) {
+      thenPart(first, first, FRESH, TAG);
+      get("Range: bytes=%d-%d".formatted(first, first));
+    }
+    var held = new AtomicInteger();
+    var all = List.of(new ByteRange(0, 9));
+    var key = "http://test/a";
+    try (var parts =
+        Incomplete.find(counting(proxy.storage(), held), key, Fields.of(), (_, _) -> all)) {
+      assertNotNull(parts);
+      assertEquals(TEXT.length(), parts.ranges().size());
+      var whole = parts.asWhole().lease();
+      for (int i = 0; i < TEXT.length(); i++) {
+        assertEquals(TEXT.charAt(i), whole.read(i, Long.MAX_VALUE)[0].get());
+        assertTrue(held.get() <= 6, held + " are held");
+      }
+    }
+    assertEquals(0, held.get());
+    assertEquals(TEXT, get().body());
+    assertEquals(TEXT.length(), origin.count());
+  }
+
+  /** The storage, which counts the leases that are not closed. */
+  private static Storage counting(Storage storage, AtomicInteger held) {
+    return (Storage)
+        java.lang.reflect.Proxy.newProxyInstance(
+            Storage.class.getClassLoader(),
+            new Class<?>[] {Storage.class},
+            (_, method, arguments) -> {
+              var result = method.invoke(storage, arguments);
+              return switch (result) {
+                case Lease lease -> counting(lease, held);
+                case List<?> all -> all.stream().map(each -> counting((Lease) each, held)).toList();
+                case null, default -> result;
+              };
+            });
+  }
+
+  private static Lease counting(Lease lease, AtomicInteger held) {
+    held.incrementAndGet();
+    return (Lease)
+        java.lang.reflect.Proxy.newProxyInstance(
+            Lease.class.getClassLoader(),
+            new Class<?>[] {Lease.class},
+            (_, method, arguments) -> {
+              if (method.getName().equals("close")) {
+                held.decrementAndGet();
+              }
+              return method.invoke(lease, arguments);
+            });
   }
 
   private List<String> held(String... wanted) {
