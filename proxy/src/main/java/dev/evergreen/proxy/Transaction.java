@@ -493,7 +493,7 @@ final class Transaction {
       proxy.invalidateParts(key);
     }
     boolean mayHave = wish.ifRange() != null || head.fields().hasMember("accept-ranges", "bytes");
-    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && !mayHave) {
+    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && tells && !mayHave) {
       proxy.fetches().remember(withoutParts(), aloneUntil());
     }
   }
@@ -764,7 +764,7 @@ final class Transaction {
     }
     if (!fetch(what, fetch, found, wish, why, true)) {
       // The first answer has left its place, for which the second question may have to wait.
-      boolean _ = fetch(what, fetch, found, wish.forWhole(), why, false);
+      boolean _ = fetch(what, fetch, found, wish.anew(request), why, false);
     }
     return true;
   }
@@ -773,7 +773,7 @@ final class Transaction {
    * Asks the origin.
    *
    * @param validates whether it may answer that something that is stored is still right
-   * @return false if it did so in vain: the fetch goes on, and the whole is to be asked for
+   * @return false if it did so in vain: the fetch goes on, and the origin is to be asked anew
    */
   private boolean fetch(
       String what, Fetch fetch, @Nullable Found whole, Wish wish, Forward why, boolean validates)
@@ -816,8 +816,7 @@ final class Transaction {
       course.reached(Point.STORE, arrival == null ? "not stored" : "stored");
       if (arrival == null) {
         release(what, parts == null ? whole : parts.newest(), head, stamp, fetch);
-        if (delivery.isFar(
-            head.status(), head.fields(), answer.get().exchange().body().length(), 0)) {
+        if (isBetterAskedAnew(answer.get(), wish)) {
           answer.letGo();
           pass(why, null);
           return true;
@@ -843,13 +842,30 @@ final class Transaction {
     }
   }
 
+  /**
+   * Whether an answer that is not stored is better asked for anew, by the client's own request: it
+   * has much that the client does not want, or tells that there is no such range to who may have
+   * all already, which is to be judged before that (RFC 9110 §13.2.2).
+   */
+  private boolean isBetterAskedAnew(OriginAnswer answer, Wish wish) {
+    var head = answer.head();
+    boolean precedes =
+        head.status() == 416 && wish.range() != null && Conditions.has(request.fields());
+    return precedes
+        || delivery.isFar(head.status(), head.fields(), answer.exchange().body().length(), 0);
+  }
+
   /** How an answer is stored, or the part that it has; null if it may not be. */
   private @Nullable Arrival arrival(OriginAnswer answer, Wish wish, long stamp) throws IOException {
     if (answer.head().status() == 206) {
       return arrivalOfPart(answer, wish, stamp);
     }
+    var head = answer.head();
+    learnOfParts(wish, head);
+    if (wish.range() != null && !Storing.tellsOfResource(head.status())) {
+      return null; // It may be about the range, though RFC 9110 §14.2 does not want that.
+    }
     var entry = keeper().entry(answer, stamp);
-    learnOfParts(wish, answer.head());
     return entry == null ? null : new Arrival(entry, proxy.storage());
   }
 

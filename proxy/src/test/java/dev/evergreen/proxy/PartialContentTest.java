@@ -318,6 +318,25 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(TEXT, get().body());
   }
 
+  /** Many a firewall has an answer of its own to who wants a part. */
+  @ParameterizedTest
+  @ValueSource(ints = {400, 403, 405, 501})
+  void anAnswerThatMayBeAboutTheRangeIsNotThatToAllThereIs(int status) throws Exception {
+    origin.then(status, "no parts", FRESH).then(200, TEXT, FRESH);
+    assertEquals(status, get("Range: bytes=1-2").status());
+    assertEquals(TEXT, get().body());
+  }
+
+  /** RFC 9110 §13.2.2: whether the client has it already comes before what part it wants. */
+  @Test
+  void whoHasAllAlreadyIsToldSoWhateverItsRange() throws Exception {
+    origin.then(416, "none", "Content-Range: bytes */10").then(304, "", TAG);
+    assertEquals(304, get("Range: bytes=10-", "If-None-Match: \"1\"").status());
+    var asked = origin.requests().getLast();
+    assertEquals("\"1\"", asked.field("If-None-Match"));
+    assertEquals("bytes=10-", asked.field("Range"));
+  }
+
   @Test
   void whatIsMissingNoMoreIsAskedForAsAWhole() throws Exception {
     thenPart(0, 4, FRESH, TAG);
@@ -796,6 +815,45 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(text, whole.body());
   }
 
+  /** What it has asked for of a text. */
+  private static String partOf(String text, ScriptedOrigin.Received request) {
+    var range = request.field("Range").substring(6).split("-", -1);
+    int first = Integer.parseInt(range[0]);
+    int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
+    var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
+    return ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told);
+  }
+
+  /** Else an origin that fails would have to do with each of them. */
+  @Test
+  void allWhoFollowARestThatEndsEarlyEndWithIt() throws Exception {
+    var text = "0123456789abcdef".repeat(20 << 10);
+    var go = new CountDownLatch(1);
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
+    origin.then(
+        (request, wire) -> {
+          go.await();
+          var part = partOf(text, request);
+          wire.send(part.substring(0, part.length() - 100_000));
+          wire.socket().close();
+        });
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
+    get("Range: bytes=0-99999");
+    var clients = new ArrayList<Browser>();
+    for (int i = 0; i < 3; i++) {
+      var client = browser();
+      client.ask("GET", "/a");
+      clients.add(client);
+      int waiting = i;
+      await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == waiting);
+    }
+    go.countDown();
+    for (var client : clients) {
+      assertThrows(IOException.class, client::receive);
+    }
+    assertEquals(2, origin.count());
+  }
+
   @Test
   void variantsAreKeptApartInParts() throws Exception {
     thenPart(0, 4, FRESH, TAG, "Vary: X");
@@ -872,43 +930,27 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(2, origin.count());
   }
 
-  /** What it has asked for of a text. */
-  private static String partOf(String text, ScriptedOrigin.Received request) {
-    var range = request.field("Range").substring(6).split("-", -1);
-    int first = Integer.parseInt(range[0]);
-    int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
-    var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
-    return ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told);
+  @Test
+  void whoseRestIsForItAloneGetsThePartThatItWants() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 6, FRESH, TAG);
+    thenPart(3, 6, FRESH, TAG);
+    get("Range: bytes=0-4");
+    var own = get("Range: bytes=3-6", "Authorization: me");
+    assertEquals("bytes=3-6", origin.requests().getLast().field("Range"));
+    assertEquals(206, own.status());
+    assertEquals("3456", own.body());
+    assertEquals("01234", get("Range: bytes=0-4").body());
+    assertEquals(3, origin.count());
   }
 
-  /** Else an origin that fails would have to do with each of them. */
   @Test
-  void allWhoFollowARestThatEndsEarlyEndWithIt() throws Exception {
-    var text = "0123456789abcdef".repeat(20 << 10);
-    var go = new CountDownLatch(1);
-    origin.then((request, wire) -> wire.send(partOf(text, request)));
-    origin.then(
-        (request, wire) -> {
-          go.await();
-          var part = partOf(text, request);
-          wire.send(part.substring(0, part.length() - 100_000));
-          wire.socket().close();
-        });
-    origin.then((request, wire) -> wire.send(partOf(text, request)));
-    get("Range: bytes=0-99999");
-    var clients = new ArrayList<Browser>();
-    for (int i = 0; i < 3; i++) {
-      var client = browser();
-      client.ask("GET", "/a");
-      clients.add(client);
-      int waiting = i;
-      await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == waiting);
-    }
-    go.countDown();
-    for (var client : clients) {
-      assertThrows(IOException.class, client::receive);
-    }
-    assertEquals(2, origin.count());
+  void whatIsForOneAloneTellsNothingOfAnOriginsParts() throws Exception {
+    origin.then(200, TEXT, "Cache-Control: private");
+    thenPart(1, 1, FRESH);
+    assertEquals(200, get("Range: bytes=2-2", "Authorization: me").status());
+    assertEquals("1", get("Range: bytes=1-1").body());
+    assertEquals("bytes=1-1", origin.requests().getLast().field("Range"));
   }
 
   @Test
