@@ -70,11 +70,11 @@ record Wish(
   }
 
   /**
-   * What is asked for after a question in vain: the part that the client wants, as it is, or all.
-   * Parts that are there have no use then.
+   * What is asked for after a question in vain: all, or, if it was about parts, the one that the
+   * client wants. Those that are there have no use then.
    */
   Wish anew(RequestHead request) {
-    return Ranges.isPart(request.fields().all("range"))
+    return !isPlain() && Ranges.isPart(request.fields().all("range"))
         ? clients(null, request, false)
         : whole(parts);
   }
