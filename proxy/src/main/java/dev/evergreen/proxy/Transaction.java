@@ -452,8 +452,8 @@ final class Transaction {
       return null;
     }
     var parts = partsFor(part, answer, wish);
-    if (parts == null && wish.kind() == Wish.Kind.REST) {
-      return null; // Its head may lack what the others' has (RFC 9110, section 15.3.7).
+    if (parts == null && mayLackFields(answer.head(), wish)) {
+      return null;
     }
     var before = parts == null ? null : parts.newest().head().fields();
     var entry = keeper().entry(answer, part, before, stamp);
@@ -461,6 +461,15 @@ final class Transaction {
       return null;
     }
     return new Arrival(entry, part.isWhole() ? null : part, before, proxy.storage());
+  }
+
+  /**
+   * Whether a part may come without what tells of the whole, as who asks by If-Range has that
+   * (RFC 9110 §15.3.7). To others it would be sent so; but many origins leave out nothing.
+   */
+  private static boolean mayLackFields(ResponseHead head, Wish wish) {
+    return wish.kind() == Wish.Kind.REST
+        || (wish.ifRange() != null && !head.fields().has("content-type"));
   }
 
   /**
