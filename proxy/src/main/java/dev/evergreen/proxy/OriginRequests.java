@@ -87,7 +87,7 @@ final class OriginRequests {
     boolean get = request.is("GET") || request.is("HEAD");
     removeShaping(get, fields, settings.trust.includes(client.peer()));
     if (settings.addForwarded && settings.forward == null) {
-      addForwarded(fields, request, client, settings);
+      addForwarded(fields, request, authority, client, settings);
     }
     Forwarding.addVia(fields, request.version(), settings.name);
     return head;
@@ -148,7 +148,11 @@ final class OriginRequests {
 
   /** RFC 7239, and the fields that were there before it. */
   private static void addForwarded(
-      Fields fields, RequestHead request, Client client, ProxySettings settings) {
+      Fields fields,
+      RequestHead request,
+      String authority,
+      Client client,
+      ProxySettings settings) {
     var peer = client.peer();
     var before = fields.joined("x-forwarded-for");
     var own = literal(peer);
@@ -157,8 +161,9 @@ final class OriginRequests {
     var forwarded = "for=" + node(peer) + ";proto=" + client.scheme();
     // What is no part of the key must not shape the answer.
     if (settings.keepHost && !request.authority().isEmpty()) {
-      fields.set("X-Forwarded-Host", request.authority());
-      forwarded += ";host=\"" + request.authority().replaceAll("[\"\\\\]", "") + "\"";
+      // As the key has it: else who is the first to ask chooses how it is written to all.
+      fields.set("X-Forwarded-Host", authority);
+      forwarded += ";host=\"" + authority.replaceAll("[\"\\\\]", "") + "\"";
     }
     var chain = fields.joined("forwarded");
     fields.set("Forwarded", chain == null ? forwarded : chain + ", " + forwarded);

@@ -317,7 +317,7 @@ final class Transaction {
       return lease;
     }
     var pieces = new ArrayList<PartsLease.Piece>();
-    pieces.add(new PartsLease.Piece(part.range(), lease));
+    pieces.add(new PartsLease.HeldPiece(part.range(), lease, true));
     if (parts != null && parts.isJoinedBy(part, arrival.head().fields())) {
       pieces.addAll(parts.pieces());
     }
@@ -343,8 +343,8 @@ final class Transaction {
       return null;
     }
     var parts = partsFor(part, answer, wish);
-    if (parts == null && wish.kind() == Wish.Kind.REST) {
-      return null; // Its head may lack what the others' has (RFC 9110, section 15.3.7).
+    if (parts == null && mayLackFields(answer.head(), wish)) {
+      return null;
     }
     var before = parts == null ? null : parts.newest().head().fields();
     var entry = keeper().entry(answer, part, before, stamp);
@@ -352,6 +352,15 @@ final class Transaction {
       return null;
     }
     return new Arrival(entry, part.isWhole() ? null : part, before, proxy.storage());
+  }
+
+  /**
+   * Whether a part may come without what tells of the whole, as who asks by If-Range has that
+   * (RFC 9110 §15.3.7). To others it would be sent so; but many origins leave out nothing.
+   */
+  private static boolean mayLackFields(ResponseHead head, Wish wish) {
+    return wish.kind() == Wish.Kind.REST
+        || (wish.ifRange() != null && !head.fields().has("content-type"));
   }
 
   /**
@@ -384,7 +393,7 @@ final class Transaction {
       proxy.invalidateParts(key);
     }
     boolean mayHave = wish.ifRange() != null || head.fields().hasMember("accept-ranges", "bytes");
-    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && !mayHave) {
+    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && tells && !mayHave) {
       proxy.fetches().remember(withoutParts(), aloneUntil());
     }
   }
@@ -656,7 +665,7 @@ final class Transaction {
     }
     if (!fetch(what, fetch, found, wish, why, true)) {
       // The first answer has left its place, for which the second question may have to wait.
-      boolean _ = fetch(what, fetch, found, wish.forWhole(), why, false);
+      boolean _ = fetch(what, fetch, found, wish.anew(request), why, false);
     }
     return true;
   }
@@ -665,7 +674,7 @@ final class Transaction {
    * Asks the origin.
    *
    * @param validates whether it may answer that something that is stored is still right
-   * @return false if it did so in vain: the fetch goes on, and the whole is to be asked for
+   * @return false if it did so in vain: the fetch goes on, and the origin is to be asked anew
    */
   private boolean fetch(
       String what, Fetch fetch, @Nullable Found whole, Wish wish, Forward why, boolean validates)
@@ -675,10 +684,10 @@ final class Transaction {
     var parts = wish.parts();
     var found = wish.kept(whole);
     // Whatever fails from here on, also of what is asked, ends the fetch: others wait for it.
-    try (var question = proxy.storage().ask(Proxy.segment(key));
-        var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
+    try (var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
+        var question = proxy.storage().ask(Proxy.segment(key));
         var answer = new Held(askFor(fetch, asked(validation, whole, wish)))) {
-      long stamp = question.stamp(); // It is before that of the parts.
+      long stamp = question.stamp(); // By then the parts are asked for, too.
       var head = answer.get().head();
       if (head.status() == 304 && wish.validates()) {
         boolean freshened = freshenParts(wish, answer, stamp, fetch, why);
@@ -708,8 +717,7 @@ final class Transaction {
       course.reached(Point.STORE, arrival == null ? "not stored" : "stored");
       if (arrival == null) {
         release(what, parts == null ? whole : parts.newest(), head, stamp, fetch);
-        if (delivery.isFar(
-            head.status(), head.fields(), answer.get().exchange().body().length(), 0)) {
+        if (isBetterAskedAnew(answer.get(), wish)) {
           answer.letGo();
           pass(why, null);
           return true;
@@ -735,13 +743,30 @@ final class Transaction {
     }
   }
 
+  /**
+   * Whether an answer that is not stored is better asked for anew, by the client's own request: it
+   * has much that the client does not want, or tells that there is no such range to who may have
+   * all already, which is to be judged before that (RFC 9110 §13.2.2).
+   */
+  private boolean isBetterAskedAnew(OriginAnswer answer, Wish wish) {
+    var head = answer.head();
+    boolean precedes =
+        head.status() == 416 && wish.range() != null && Conditions.has(request.fields());
+    return precedes
+        || delivery.isFar(head.status(), head.fields(), answer.exchange().body().length(), 0);
+  }
+
   /** How an answer is stored, or the part that it has; null if it may not be. */
   private @Nullable Arrival arrival(OriginAnswer answer, Wish wish, long stamp) throws IOException {
     if (answer.head().status() == 206) {
       return arrivalOfPart(answer, wish, stamp);
     }
+    var head = answer.head();
+    learnOfParts(wish, head);
+    if (wish.range() != null && !Storing.tellsOfResource(head.status())) {
+      return null; // It may be about the range, though RFC 9110 §14.2 does not want that.
+    }
     var entry = keeper().entry(answer, stamp);
-    learnOfParts(wish, answer.head());
     return entry == null ? null : new Arrival(entry, proxy.storage());
   }
 
@@ -990,8 +1015,8 @@ final class Transaction {
       Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
     }
     boolean isPart = stored != null && stored.part() != null;
-    try (var question = proxy.storage().ask(Proxy.segment(key));
-        var _ = isPart ? proxy.storage().ask(Proxy.segment(Parts.key(key))) : null;
+    try (var _ = isPart ? proxy.storage().ask(Proxy.segment(Parts.key(key))) : null;
+        var question = proxy.storage().ask(Proxy.segment(key));
         var answer = origin().ask(asked, null)) {
       long stamp = question.stamp();
       var head = answer.head();
