@@ -22,14 +22,11 @@ public final class HttpDate {
   private static final String MONTH = "(?<month>" + String.join("|", MONTHS) + ")";
   private static final String TIME = "(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)";
 
-  private static final Pattern IMF =
-      Pattern.compile(
-          "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) "
-              + MONTH
-              + " (?<year>\\d{4}) "
-              + TIME
-              + " GMT",
-          Pattern.CASE_INSENSITIVE);
+  /** The format that is preferred, and is nearly all that comes: it is read without a pattern. */
+  private static final String IMF = "Mon, 01 Jan 2000 00:00:00 GMT";
+
+  private static final List<String> DAYS =
+      List.of("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun");
   private static final Pattern RFC_850 =
       Pattern.compile(
           "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-"
@@ -76,7 +73,14 @@ public final class HttpDate {
    * @return milliseconds since 1970; empty if the text is no date
    */
   public static OptionalLong parse(String text, long now) {
-    for (var format : List.of(IMF, RFC_850, ASCTIME)) {
+    if (isImf(text)) {
+      int month = indexAt(MONTHS, text, 8) + 1;
+      int day = number(text, 5, 7);
+      int hour = number(text, 17, 19);
+      return time(
+          number(text, 12, 16), month, day, hour, number(text, 20, 22), number(text, 23, 25));
+    }
+    for (var format : List.of(RFC_850, ASCTIME)) {
       var match = format.matcher(text);
       if (match.matches()) {
         return time(match, now);
@@ -85,17 +89,54 @@ public final class HttpDate {
     return OptionalLong.empty();
   }
 
+  /** Whether a text is like {@link #IMF} but for its names and digits. */
+  private static boolean isImf(String text) {
+    if (text.length() != IMF.length() || indexAt(DAYS, text, 0) < 0 || indexAt(MONTHS, text, 8) < 0) {
+      return false;
+    }
+    for (int i = 3; i < text.length(); i++) {
+      char form = IMF.charAt(i);
+      char c = text.charAt(i);
+      boolean ofMonth = i >= 8 && i < 11;
+      boolean fits = form >= '0' && form <= '9' ? c >= '0' && c <= '9' : same(form, c);
+      if (!ofMonth && !fits) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean same(char form, char c) {
+    return form == c || (form >= 'A' && form <= 'Z' && form + ('a' - 'A') == c);
+  }
+
+  private static int indexAt(List<String> names, String text, int at) {
+    for (int i = 0; i < names.size(); i++) {
+      if (text.regionMatches(true, at, names.get(i), 0, 3)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private static int number(String text, int from, int to) {
+    return Integer.parseInt(text, from, to, 10);
+  }
+
   private static OptionalLong time(Matcher match, long now) {
+    return time(
+        year(match.group("year"), now),
+        indexAt(MONTHS, match.group("month"), 0) + 1,
+        Integer.parseInt(match.group("day").strip()),
+        Integer.parseInt(match.group("hour")),
+        Integer.parseInt(match.group("minute")),
+        Integer.parseInt(match.group("second")));
+  }
+
+  private static OptionalLong time(
+      int year, int month, int day, int hour, int minute, int second) {
     try {
-      var time =
-          LocalDateTime.of(
-              year(match.group("year"), now),
-              month(match.group("month")),
-              Integer.parseInt(match.group("day").strip()),
-              Integer.parseInt(match.group("hour")),
-              Integer.parseInt(match.group("minute")),
-              0);
-      int second = Integer.parseInt(match.group("second"));
+      var time = LocalDateTime.of(year, month, day, hour, minute, 0);
       // 60 is a leap second.
       return second > 60
           ? OptionalLong.empty()
@@ -103,14 +144,6 @@ public final class HttpDate {
     } catch (DateTimeException e) {
       return OptionalLong.empty();
     }
-  }
-
-  private static int month(String name) {
-    int month = 0;
-    while (!MONTHS.get(month).equalsIgnoreCase(name)) {
-      month++;
-    }
-    return month + 1;
   }
 
   private static int year(String digits, long now) {

@@ -14,10 +14,13 @@ import java.time.Duration;
 public record UpstreamLimits(
     int connections, int waiters, Duration patience, Duration idle, Duration handshake) {
 
-  /** 256 connections, 1,024 waiters for 10 s, 30 s idle, 10 s to shake hands. */
+  /**
+   * 4,096 connections, as many waiters for 10 s, 30 s idle, 10 s to shake hands. An origin that
+   * thinks for two seconds needs two thousand to be asked a thousand times a second.
+   */
   public static final UpstreamLimits DEFAULT =
       new UpstreamLimits(
-          256, 1024, Duration.ofSeconds(10), Duration.ofSeconds(30), Duration.ofSeconds(10));
+          4096, 4096, Duration.ofSeconds(10), Duration.ofSeconds(30), Duration.ofSeconds(10));
 
   public UpstreamLimits {
     if (connections < 1 || waiters < 0) {

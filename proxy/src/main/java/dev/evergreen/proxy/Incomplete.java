@@ -6,6 +6,7 @@ import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -30,40 +31,41 @@ final class Incomplete implements AutoCloseable {
     List<ByteRange> of(StoredHead head, long complete) throws IOException;
   }
 
-  private final List<Found> parts;
   private final Found newest;
+  private final List<StoredPart> others;
   private final @Nullable Vary vary;
 
-  private Incomplete(List<Found> parts, Found newest, @Nullable Vary vary) {
-    this.parts = parts;
+  private Incomplete(Found newest, List<StoredPart> others, @Nullable Vary vary) {
     this.newest = newest;
+    this.others = others;
     this.vary = vary;
   }
 
   /**
-   * Looks for it, and holds of it the newest part, and what of the others goes on furthest in what
-   * is wanted. More is not read: each that is held may need a buffer.
+   * Looks for it, and takes of it the newest part, and what of the others goes on furthest in what
+   * is wanted. More is not read, and few of them are held until they are read again.
    *
    * @return null if there is nothing that can be read
    */
   static @Nullable Incomplete find(Storage storage, String key, Fields request, Wanted wanted) {
     var search = new PartsSearch(storage, Proxy.segment(Parts.key(key)), new Variants(request));
+    var newest = search.newest();
+    if (newest == null) {
+      return null;
+    }
     boolean found = false;
     try {
-      var newest = search.newest();
-      if (newest == null) {
-        return null;
-      }
       for (var range : wanted.of(newest.head(), newest.range().complete())) {
         search.cover(range, newest);
       }
       found = true;
-      return new Incomplete(search.found(), newest, search.vary());
+      return new Incomplete(newest, search.others(), search.vary());
     } catch (IOException e) {
       return null; // Nobody can tell what cannot be read.
     } finally {
       if (!found) {
-        search.found().forEach(Found::close);
+        search.others().forEach(StoredPart::leave);
+        newest.close();
       }
     }
   }
@@ -103,20 +105,21 @@ final class Incomplete implements AutoCloseable {
   /** Whether the same is there as before. */
   boolean isSame(@Nullable Incomplete before) {
     return before != null
-        && parts.size() == before.parts.size()
+        && others.size() == before.others.size()
         && newest.lease().stamp() == before.newest.lease().stamp()
         && newest.head().life().equals(before.newest.head().life());
   }
 
-  /** What is held. */
+  /** What is there. */
   List<ByteRange> ranges() {
-    return parts.stream().map(part -> part.range().range()).toList();
+    return pieces().stream().map(PartsLease.Piece::range).toList();
   }
 
   List<PartsLease.Piece> pieces() {
-    return parts.stream()
-        .map(part -> new PartsLease.Piece(part.range().range(), part.lease()))
-        .toList();
+    var pieces = new ArrayList<PartsLease.Piece>();
+    pieces.add(new PartsLease.HeldPiece(newest.range().range(), newest.lease(), false));
+    pieces.addAll(others);
+    return pieces;
   }
 
   /**
@@ -128,6 +131,7 @@ final class Incomplete implements AutoCloseable {
 
   @Override
   public void close() {
-    parts.forEach(Found::close);
+    others.forEach(StoredPart::leave);
+    newest.close();
   }
 }

@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.Version;
 import dev.evergreen.proxy.rules.CacheKey;
@@ -10,6 +11,7 @@ import java.net.InetAddress;
 import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** What an origin is asked for a client. */
 final class OriginRequests {
@@ -57,6 +59,19 @@ final class OriginRequests {
     return setup.settings().origins.getFirst().authority();
   }
 
+  /** The origin that a request names by a whole URI that can be asked for; else null. */
+  static @Nullable Origin named(RequestHead request) {
+    var scheme = request.namedScheme();
+    boolean secure = scheme.equals("https");
+    boolean known = request.namesScheme() && (secure || scheme.equals("http"));
+    return known ? Origin.parse(secure, request.authority(), secure ? 443 : 80) : null;
+  }
+
+  /** Whether it is an extended CONNECT (RFC 8441): no other request of HTTP/2 has an Upgrade. */
+  static boolean standsForConnect(RequestHead request) {
+    return request.version() == Version.HTTP_2 && request.fields().has("upgrade");
+  }
+
   /** A copy of a client's request as it goes to an origin, without its body's length. */
   static RequestHead of(RequestHead request, String authority, Client client, Proxy.Setup setup) {
     var settings = setup.settings();
@@ -72,7 +87,7 @@ final class OriginRequests {
     boolean get = request.is("GET") || request.is("HEAD");
     removeShaping(get, fields, settings.trust.includes(client.peer()));
     if (settings.addForwarded && settings.forward == null) {
-      addForwarded(fields, request, client, settings);
+      addForwarded(fields, request, authority, client, settings);
     }
     Forwarding.addVia(fields, request.version(), settings.name);
     return head;
@@ -133,7 +148,11 @@ final class OriginRequests {
 
   /** RFC 7239, and the fields that were there before it. */
   private static void addForwarded(
-      Fields fields, RequestHead request, Client client, ProxySettings settings) {
+      Fields fields,
+      RequestHead request,
+      String authority,
+      Client client,
+      ProxySettings settings) {
     var peer = client.peer();
     var before = fields.joined("x-forwarded-for");
     var own = literal(peer);
@@ -142,8 +161,9 @@ final class OriginRequests {
     var forwarded = "for=" + node(peer) + ";proto=" + client.scheme();
     // What is no part of the key must not shape the answer.
     if (settings.keepHost && !request.authority().isEmpty()) {
-      fields.set("X-Forwarded-Host", request.authority());
-      forwarded += ";host=\"" + request.authority().replaceAll("[\"\\\\]", "") + "\"";
+      // As the key has it: else who is the first to ask chooses how it is written to all.
+      fields.set("X-Forwarded-Host", authority);
+      forwarded += ";host=\"" + authority.replaceAll("[\"\\\\]", "") + "\"";
     }
     var chain = fields.joined("forwarded");
     fields.set("Forwarded", chain == null ? forwarded : chain + ", " + forwarded);

@@ -10,19 +10,37 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a response that is there in parts as if it were whole. Its caller holds the parts, and asks
- * for nothing that is in none of them.
+ * Reads a response that is there in parts as if it were whole, one after the other. The parts are
+ * its caller's, who asks for nothing that is in none of them.
  */
 final class PartsLease implements Lease {
 
-  /** One of them: its lease has that range of the body. */
-  record Piece(ByteRange range, Lease lease) {}
+  /** One of them. */
+  interface Piece {
+    ByteRange range();
+
+    /** That of its range of the body. */
+    Lease lease() throws IOException;
+
+    /** Whether it is still being received. */
+    boolean isComing();
+
+    /** Another one is read now. */
+    void leave();
+  }
+
+  /** One that is held by its caller, whatever is read. */
+  record HeldPiece(ByteRange range, Lease lease, boolean isComing) implements Piece {
+    @Override
+    public void leave() {}
+  }
 
   private static final ByteBuffer[] NOTHING = {};
 
   private final List<Piece> pieces;
   private final Lease newest;
   private final long complete;
+  private @Nullable Piece current;
 
   /**
    * Of pieces of one version.
@@ -45,10 +63,17 @@ final class PartsLease implements Lease {
     if (piece == null) {
       throw DamagedException.missing();
     }
+    if (current != null && current != piece) {
+      current.leave();
+    }
+    current = piece;
     long first = piece.range().first();
     try {
       return piece.lease().read(offset - first, Math.min(most, piece.range().last() - offset + 1));
     } catch (IncompleteException e) {
+      if (!e.isTooSlow()) {
+        throw e; // Else all who follow it would ask an origin that has failed, each for itself.
+      }
       // Who takes what is before it may come too late for what is not stored, through no fault.
       var missing = DamagedException.missing();
       missing.addSuppressed(e);
@@ -71,9 +96,7 @@ final class PartsLease implements Lease {
   /** What is still to come may take long. */
   @Override
   public Source source() {
-    return pieces.stream().anyMatch(piece -> piece.lease().source() == Source.ORIGIN)
-        ? Source.ORIGIN
-        : newest.source();
+    return pieces.stream().anyMatch(Piece::isComing) ? Source.ORIGIN : newest.source();
   }
 
   @Override

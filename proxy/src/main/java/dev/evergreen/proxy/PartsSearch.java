@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class PartsSearch {
 
+  /** Of more parts than these none is held that is not read. */
+  private static final int FEW = 4;
+
   /** One that is on the list. */
   private record Listed(byte[] variant, ContentRange part) {}
 
@@ -33,10 +36,11 @@ final class PartsSearch {
   private final MemorySegment place;
   private final Variants variants;
 
-  /** What may be there, that stored last first. */
+  /** What may be there, that asked for last first. */
   private final List<Listed> listed = new ArrayList<>();
 
-  private final Map<Listed, Found> found = new LinkedHashMap<>();
+  /** Those that were found to be joined with the newest. */
+  private final Map<Listed, StoredPart> others = new LinkedHashMap<>();
 
   PartsSearch(Storage storage, MemorySegment place, Variants variants) {
     this.storage = storage;
@@ -54,28 +58,23 @@ final class PartsSearch {
     return false;
   }
 
-  /** By what the one stored last varies; null if there is none. */
+  /** By what the one asked for last varies; null if there is none. */
   @Nullable Vary vary() {
     return variants.seen();
   }
 
-  /** What was found so far; to be closed by its caller. */
-  List<Found> found() {
-    return List.copyOf(found.values());
+  /** What was found beside the newest; to be closed by its caller. */
+  List<StoredPart> others() {
+    return List.copyOf(others.values());
   }
 
   /**
-   * That which was stored last, as a whole response would be found that was stored in the place of
-   * another; null if there is none.
+   * That which was asked for last, as a whole response would be found that was stored in the place
+   * of another; null if there is none. If that was evicted, nobody knows whether the others are of
+   * the same: so they are of no use, until what is asked for next says that they are.
    */
   @Nullable Found newest() {
-    while (!listed.isEmpty()) {
-      var first = lookUp(listed.getFirst());
-      if (first != null) {
-        return first;
-      }
-    }
-    return null;
+    return listed.isEmpty() ? null : lookUp(listed.getFirst());
   }
 
   /** Finds what of a range is there, from its beginning on and back from its end. */
@@ -110,36 +109,36 @@ final class PartsSearch {
       if (best == null) {
         return null;
       }
-      var there = found.get(best);
-      there = there == null ? lookUp(best) : there;
-      if (there != null && isJoined(there, newest)) {
+      boolean isNewest = best.part().equals(newest.range());
+      if (isNewest || others.containsKey(best) || joins(best, newest)) {
         return best.part().range();
       }
-      forget(best);
+      listed.remove(best);
     }
   }
 
-  private static boolean isJoined(Found part, Found newest) throws IOException {
-    return part.equals(newest) || Parts.areOfOne(part.head().fields(), newest.head().fields());
+  /** Looks for one, which is found only if it can be joined with the newest. */
+  private boolean joins(Listed one, Found newest) throws IOException {
+    var found = lookUp(one);
+    if (found == null) {
+      return false;
+    }
+    var part = new StoredPart(storage, place, found, newest.head().fields());
+    others.put(one, part);
+    boolean joined = Parts.areOfOne(found.head().fields(), newest.head().fields());
+    if (!joined) {
+      others.remove(one);
+    }
+    if (!joined || others.size() > FEW) {
+      part.leave();
+    }
+    return joined;
   }
 
   private @Nullable Found lookUp(Listed one) {
     for (var lease : storage.findAll(place, 1, each -> Arrays.equals(each, one.variant()))) {
-      var readable = Found.of(lease, one.part());
-      if (readable != null) {
-        found.put(one, readable);
-        return readable;
-      }
+      return Found.of(lease, one.part());
     }
-    forget(one);
     return null;
-  }
-
-  private void forget(Listed one) {
-    listed.remove(one);
-    var there = found.remove(one);
-    if (there != null) {
-      there.close();
-    }
   }
 }

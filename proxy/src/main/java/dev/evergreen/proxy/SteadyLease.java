@@ -62,10 +62,13 @@ final class SteadyLease implements Lease {
     this.elsewhere = elsewhere;
   }
 
-  /** Whether a response may last so long that it loses its place meanwhile. */
+  /**
+   * Whether a response may last so long that it loses its place meanwhile; one in parts, of which
+   * few are held, may do so also if it is short.
+   */
   static boolean isWorthwhile(Lease lease) {
     long length = lease.length();
-    return length < 0 || length > Buffers.SIZE;
+    return length < 0 || length > Buffers.SIZE || lease instanceof PartsLease;
   }
 
   @Override

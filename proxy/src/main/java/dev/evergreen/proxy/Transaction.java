@@ -1,14 +1,7 @@
 package dev.evergreen.proxy;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import dev.evergreen.fibers.CancelScope;
-import dev.evergreen.fibers.WaitCancelledException;
-import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.Exchange;
-import dev.evergreen.http.Fields;
-import dev.evergreen.http.HttpDate;
-import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.Version;
@@ -28,15 +21,12 @@ import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Lease;
-import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -130,16 +120,10 @@ final class Transaction {
 
   private void passUnlessOnlyCached() throws IOException {
     if (demands.onlyIfCached()) {
-      refuseUncached();
+      own().refuseUncached();
     } else {
       pass(Forward.BYPASS, null);
     }
-  }
-
-  /** RFC 9111 §5.2.1.7. */
-  private void refuseUncached() throws IOException {
-    refuse(504, "the cache has no response that may be used");
-    proxy.count(Count.ANSWERED_HERE);
   }
 
   // Requests that are for the proxy itself, or for nobody.
@@ -147,25 +131,33 @@ final class Transaction {
   private boolean answeredHere() throws IOException {
     var forward = setup.settings().forward;
     if (forward != null && !forward.clients().includes(client.peer())) {
-      refuse(403, "this proxy is not for you");
+      own().refuse(403, "this proxy is not for you");
+    } else if (request.is("CONNECT") && forward != null) {
+      own().tunnel(forward);
     } else if (request.is("CONNECT")) {
-      connect(forward);
-    } else if (forward != null && originOfUri() == null) {
-      refuse(400, "a forward proxy is asked for whole URIs, of http or https");
+      // RFC 9110 §15.5.6: there is nothing else that can be done with what is only an authority.
+      own().refuse(405, "this proxy makes no tunnels", "Allow", "");
+    } else if (forward != null && OriginRequests.named(request) == null) {
+      own().refuse(400, "a forward proxy is asked for whole URIs, of http or https");
     } else if (forward == null && request.isAbsolute() && !hasOwnScheme()) {
-      refuse(421, "this connection is not by the scheme of that URI");
+      own().refuse(421, "this connection is not by the scheme of that URI");
     } else if (Forwarding.passes(request.fields(), setup.settings().name) > PASSES) {
-      refuse(508, "the request goes in a circle");
+      own().refuse(508, "the request goes in a circle");
     } else if (Forwarding.maxForwards(request).orElse(1) == 0) {
-      answerLastHop();
-    } else if (standsForConnect() && OriginRequests.upgrade(request).isEmpty()) {
-      refuse(501, "that protocol does not pass"); // RFC 9220 §3 says so of :protocol
+      own().answerAsLastHop();
+    } else if (OriginRequests.standsForConnect(request)
+        && OriginRequests.upgrade(request).isEmpty()) {
+      own().refuse(501, "that protocol does not pass"); // RFC 9220 §3 says so of :protocol
     } else if (request.is("PURGE")) {
-      purge();
+      own().purge();
     } else {
       return false;
     }
     return true;
+  }
+
+  private OwnAnswers own() {
+    return new OwnAnswers(proxy, setup, exchange, client, course, reach, authority);
   }
 
   /**
@@ -177,107 +169,6 @@ final class Transaction {
     return scheme.equals(request.secure() ? "https" : "http")
         || (setup.settings().trust.includes(client.peer())
             && scheme.equals(request.fields().get("x-forwarded-proto")));
-  }
-
-  /** Whether it is an extended CONNECT (RFC 8441): no other request of HTTP/2 has an Upgrade. */
-  private boolean standsForConnect() {
-    return request.version() == Version.HTTP_2 && request.fields().has("upgrade");
-  }
-
-  // What a forward proxy does.
-
-  /** Whom the request is for, if it names a whole URI that can be asked for; else null. */
-  private @Nullable Origin originOfUri() {
-    var scheme = request.namedScheme();
-    boolean secure = scheme.equals("https");
-    boolean known = request.namesScheme() && (secure || scheme.equals("http"));
-    return known ? Origin.parse(secure, request.authority(), secure ? 443 : 80) : null;
-  }
-
-  /** Who may be asked. */
-  private Origins origins() {
-    var named = setup.settings().forward == null ? null : originOfUri();
-    return named == null ? setup.origins() : new Origins(List.of(named));
-  }
-
-  /** RFC 9110 §9.3.6. */
-  private void connect(@Nullable ForwardRules forward) throws IOException {
-    var to = Origin.parse(false, request.target(), -1);
-    if (forward == null) {
-      // RFC 9110 §15.5.6: there is nothing else that can be done with what is only an authority.
-      refuse(405, "this proxy makes no tunnels", "Allow", "");
-    } else if (to == null) {
-      refuse(400, "a tunnel needs a host and a port");
-    } else if (!forward.tunnelPorts().contains(to.port())) {
-      refuse(403, "this proxy makes no tunnels to that port");
-    } else {
-      tunnel(to);
-    }
-  }
-
-  private void tunnel(Origin to) throws IOException {
-    course.reached(Point.ORIGIN_REQUEST, request.target());
-    ClientExchange origin;
-    try {
-      origin = proxy.upstreams(reach).tunnel(to);
-    } catch (IOException e) {
-      fail(null, OriginFailure.of(e));
-      return;
-    }
-    try (origin) {
-      proxy.count(Count.TUNNELS);
-      course.status = 200;
-      course.reached(Point.ANSWER, "200");
-      var client = exchange.tunnel(ResponseHead.of(200));
-      Relays.run(proxy.fibers(), client, origin.tunnel());
-    }
-  }
-
-  /** RFC 9110 §9.3.7, §9.3.8: without what a client would not tell everybody. */
-  private void answerLastHop() throws IOException {
-    if (request.is("OPTIONS")) {
-      respond(204, "", Fields.of());
-      return;
-    }
-    var seen = request.copy();
-    seen.fields().remove("authorization").remove("cookie").remove("proxy-authorization");
-    respond(200, seen.toString(), Fields.of("Content-Type", "message/http"));
-  }
-
-  private void purge() throws IOException {
-    if (!mayPurge()) {
-      refuse(403, "only clients on this machine may purge, and no pages of other sites");
-      return;
-    }
-    boolean soft = "soft".equals(request.fields().get("purge-mode"));
-    var uris =
-        Stream.of("http", "https")
-            .map(scheme -> CacheKey.of(scheme, CacheKey.normal(scheme, authority), request.path()))
-            .toList();
-    proxy.purge(uris, each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
-    respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
-  }
-
-  /** Where the host is no part of the key, a page of any host could purge what others get. */
-  private boolean mayPurge() {
-    boolean anyHost = setup.settings().keepHost || setup.settings().forward != null;
-    return client.isLocal(request.fields())
-        && (anyHost || Orders.nameThisMachine(request))
-        && Orders.areOfSameSite(request, request.scheme());
-  }
-
-  private void refuse(int status, String why, String... fields) throws IOException {
-    respond(status, why + "\n", Fields.of(fields).set("Content-Type", "text/plain"));
-  }
-
-  private void respond(int status, String body, Fields fields) throws IOException {
-    fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(proxy.date()));
-    fields.set("Via", setup.via());
-    course.status = status;
-    course.reached(Point.ANSWER, status);
-    var content = ByteBuffer.wrap(body.getBytes(UTF_8));
-    course.bytes += request.is("HEAD") ? 0 : content.remaining();
-    exchange.respond(ResponseHead.of(status, fields), content);
   }
 
   // Requests that the cache may answer.
@@ -305,7 +196,7 @@ final class Transaction {
       var why = parts == null ? why(found, variants) : why(parts);
       course.reached(Point.DECISION, why);
       if (demands.onlyIfCached()) {
-        refuseUncached();
+        own().refuseUncached();
         return true;
       }
       if (missed == null) {
@@ -426,7 +317,7 @@ final class Transaction {
       return lease;
     }
     var pieces = new ArrayList<PartsLease.Piece>();
-    pieces.add(new PartsLease.Piece(part.range(), lease));
+    pieces.add(new PartsLease.HeldPiece(part.range(), lease, true));
     if (parts != null && parts.isJoinedBy(part, arrival.head().fields())) {
       pieces.addAll(parts.pieces());
     }
@@ -452,8 +343,8 @@ final class Transaction {
       return null;
     }
     var parts = partsFor(part, answer, wish);
-    if (parts == null && wish.kind() == Wish.Kind.REST) {
-      return null; // Its head may lack what the others' has (RFC 9110, section 15.3.7).
+    if (parts == null && mayLackFields(answer.head(), wish)) {
+      return null;
     }
     var before = parts == null ? null : parts.newest().head().fields();
     var entry = keeper().entry(answer, part, before, stamp);
@@ -461,6 +352,15 @@ final class Transaction {
       return null;
     }
     return new Arrival(entry, part.isWhole() ? null : part, before, proxy.storage());
+  }
+
+  /**
+   * Whether a part may come without what tells of the whole, as who asks by If-Range has that
+   * (RFC 9110 §15.3.7). To others it would be sent so; but many origins leave out nothing.
+   */
+  private static boolean mayLackFields(ResponseHead head, Wish wish) {
+    return wish.kind() == Wish.Kind.REST
+        || (wish.ifRange() != null && !head.fields().has("content-type"));
   }
 
   /**
@@ -493,7 +393,7 @@ final class Transaction {
       proxy.invalidateParts(key);
     }
     boolean mayHave = wish.ifRange() != null || head.fields().hasMember("accept-ranges", "bytes");
-    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && !mayHave) {
+    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && tells && !mayHave) {
       proxy.fetches().remember(withoutParts(), aloneUntil());
     }
   }
@@ -601,12 +501,13 @@ final class Transaction {
       if (demands.onlyIfCached()) {
         return false;
       }
-      var asked = originRequest();
+      var origin = origin();
+      var asked = origin.request();
       Conditions.clear(asked.fields());
       asked.fields().set("Range", range).set("If-Range", tag);
-      return asLongAsClientStays(
+      return origin.asLongAsClientStays(
           () -> {
-            try (var answer = Transaction.this.ask(asked, null)) {
+            try (var answer = origin.ask(asked, null)) {
               return reader.read(answer);
             }
           });
@@ -764,7 +665,7 @@ final class Transaction {
     }
     if (!fetch(what, fetch, found, wish, why, true)) {
       // The first answer has left its place, for which the second question may have to wait.
-      boolean _ = fetch(what, fetch, found, wish.forWhole(), why, false);
+      boolean _ = fetch(what, fetch, found, wish.anew(request), why, false);
     }
     return true;
   }
@@ -773,7 +674,7 @@ final class Transaction {
    * Asks the origin.
    *
    * @param validates whether it may answer that something that is stored is still right
-   * @return false if it did so in vain: the fetch goes on, and the whole is to be asked for
+   * @return false if it did so in vain: the fetch goes on, and the origin is to be asked anew
    */
   private boolean fetch(
       String what, Fetch fetch, @Nullable Found whole, Wish wish, Forward why, boolean validates)
@@ -783,10 +684,10 @@ final class Transaction {
     var parts = wish.parts();
     var found = wish.kept(whole);
     // Whatever fails from here on, also of what is asked, ends the fetch: others wait for it.
-    try (var question = proxy.storage().ask(Proxy.segment(key));
-        var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
+    try (var _ = wish.isPlain() ? null : proxy.storage().ask(Proxy.segment(Parts.key(key)));
+        var question = proxy.storage().ask(Proxy.segment(key));
         var answer = new Held(askFor(fetch, asked(validation, whole, wish)))) {
-      long stamp = question.stamp(); // It is before that of the parts.
+      long stamp = question.stamp(); // By then the parts are asked for, too.
       var head = answer.get().head();
       if (head.status() == 304 && wish.validates()) {
         boolean freshened = freshenParts(wish, answer, stamp, fetch, why);
@@ -816,8 +717,7 @@ final class Transaction {
       course.reached(Point.STORE, arrival == null ? "not stored" : "stored");
       if (arrival == null) {
         release(what, parts == null ? whole : parts.newest(), head, stamp, fetch);
-        if (delivery.isFar(
-            head.status(), head.fields(), answer.get().exchange().body().length(), 0)) {
+        if (isBetterAskedAnew(answer.get(), wish)) {
           answer.letGo();
           pass(why, null);
           return true;
@@ -843,20 +743,37 @@ final class Transaction {
     }
   }
 
+  /**
+   * Whether an answer that is not stored is better asked for anew, by the client's own request: it
+   * has much that the client does not want, or tells that there is no such range to who may have
+   * all already, which is to be judged before that (RFC 9110 §13.2.2).
+   */
+  private boolean isBetterAskedAnew(OriginAnswer answer, Wish wish) {
+    var head = answer.head();
+    boolean precedes =
+        head.status() == 416 && wish.range() != null && Conditions.has(request.fields());
+    return precedes
+        || delivery.isFar(head.status(), head.fields(), answer.exchange().body().length(), 0);
+  }
+
   /** How an answer is stored, or the part that it has; null if it may not be. */
   private @Nullable Arrival arrival(OriginAnswer answer, Wish wish, long stamp) throws IOException {
     if (answer.head().status() == 206) {
       return arrivalOfPart(answer, wish, stamp);
     }
+    var head = answer.head();
+    learnOfParts(wish, head);
+    if (wish.range() != null && !Storing.tellsOfResource(head.status())) {
+      return null; // It may be about the range, though RFC 9110 §14.2 does not want that.
+    }
     var entry = keeper().entry(answer, stamp);
-    learnOfParts(wish, answer.head());
     return entry == null ? null : new Arrival(entry, proxy.storage());
   }
 
   /** The request for all who want the same; with our conditions, or none. */
   private RequestHead asked(@Nullable Validation validation, @Nullable Found found, Wish wish)
       throws IOException {
-    var asked = originRequest();
+    var asked = origin().request();
     if (validation == null) {
       wish.ask(asked.fields()); // A 304 to the client's own would be no answer either.
     } else {
@@ -865,8 +782,12 @@ final class Transaction {
     return asked;
   }
 
+  private OriginQuestions origin() {
+    return new OriginQuestions(proxy, setup, exchange, client, course, reach, authority);
+  }
+
   private OriginAnswer askFor(Fetch fetch, RequestHead asked) throws IOException {
-    return fetch.isAlone() ? asLongAsClientStays(() -> ask(asked, null)) : ask(asked, null);
+    return fetch.isAlone() ? origin().askForClient(asked) : origin().ask(asked, null);
   }
 
   /**
@@ -881,32 +802,6 @@ final class Transaction {
       return true;
     }
     return fetch(what, Fetch.alone(), found, wish, why);
-  }
-
-  private RequestHead originRequest() {
-    return OriginRequests.of(request, authority, client, setup);
-  }
-
-  /**
-   * That the client has left is none of the origin's faults: others may wait for its answer. What
-   * comes before a part that is asked for amid the response is nobody's.
-   */
-  private void inform(ResponseHead head) {
-    if (exchange.responded()) {
-      return;
-    }
-    try {
-      exchange.inform(head);
-    } catch (IOException e) {
-      course.failure = String.valueOf(e.getMessage());
-    }
-  }
-
-  private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws IOException {
-    course.reached(Point.ORIGIN_REQUEST, authority);
-    var answer = proxy.client(reach).ask(origins(), asked, upload, this::inform);
-    course.reached(Point.RESPONSE, answer);
-    return answer;
   }
 
   /**
@@ -1043,11 +938,7 @@ final class Transaction {
   }
 
   private void fail(@Nullable Found found, OriginFailure failure) throws IOException {
-    course.failure = failure.detail() + ": " + failure.getMessage();
-    if (exchange.responded()) {
-      throw failure;
-    }
-    proxy.count(Count.ORIGIN_FAILURES);
+    own().note(failure);
     if (usableAfterFailure(found)) {
       deliverStale(found, failure.status());
       return;
@@ -1055,7 +946,7 @@ final class Transaction {
     // RFC 9111 §5.2.2.2, §5.2.2.4: what must be validated and cannot be is told by 504.
     boolean cannotValidate =
         found != null && found.head().life().mustBeValidated() && failure.isNoAnswer();
-    refuse(cannotValidate ? 504 : failure.status(), "the origin: " + failure.detail());
+    own().tell(failure, cannotValidate ? 504 : failure.status());
   }
 
   /** The cache asks for itself, as what comes of it is for all. */
@@ -1066,8 +957,9 @@ final class Transaction {
     if (!Storing.shareable(found.head().fields(), setup.settings().rules)) {
       get.fields().remove("authorization"); // It was not asked for with any.
     }
-    var asked = OriginRequests.of(get, authority, client, setup);
-    new Background(proxy, setup, reach, origins(), get, asked, key).start(what(vary));
+    var origin = origin();
+    new Background(proxy, setup, reach, origin.origins(), get, origin.of(get), key)
+        .start(what(vary));
   }
 
   // Requests that go to the origin without the cache.
@@ -1081,85 +973,21 @@ final class Transaction {
     if (why == Forward.METHOD || why == Forward.BYPASS) {
       proxy.count(Count.PASSED);
     }
-    Optional<OriginFailure> failure;
-    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
-      failure = leaving.call(() -> pass(why, found, leaving));
+    var invalidations = new Invalidations(proxy, setup, request, uri);
+    Pass.Stored stored = () -> usableAfterFailure(found);
+    try {
+      var failure =
+          new Pass(exchange, course, origin(), own(), passage(), invalidations, why, stored).run();
+      if (failure.isPresent()) {
+        fail(found, failure.get());
+      }
     } catch (Leaving.GoneException e) {
       gone(e);
-      return;
     }
-    if (failure.isPresent()) {
-      fail(found, failure.get());
-    }
-  }
-
-  /** Says why the client was not answered yet. */
-  private Optional<OriginFailure> pass(Forward why, @Nullable Found found, Leaving leaving)
-      throws IOException {
-    var asked = originRequest();
-    var upload = upload();
-    if (upload != null) {
-      leaving.during(upload);
-      if (upload.awaitsContinue()) {
-        // RFC 9110 §10.1.1: the origin decides, not the proxy.
-        asked.fields().set("Expect", "100-continue");
-      }
-    }
-    try (var answer = askForOne(asked, upload)) {
-      int status = answer.head().status();
-      try {
-        invalidations().answered(answer.head());
-        if (status == 101) {
-          leaving.close(); // An end passes through.
-          passage().tunnel(answer);
-        } else if (standsForConnect() && status / 100 == 2) {
-          // By HTTP/1.1 that is an answer of the origin's own. By HTTP/2 it would be its consent.
-          throw OriginFailure.staysWithHttp(status);
-        } else if (Reuse.failure(status) && usableAfterFailure(found)) {
-          return Optional.of(OriginFailure.answered(status));
-        } else {
-          var said = CacheStatus.forwarded(why).withForwardStatus(status);
-          passage().relay(answer, said, upload == null);
-        }
-      } finally {
-        stop(upload);
-      }
-    } catch (OriginFailure e) {
-      return Optional.of(e);
-    } catch (Upload.HungUpException e) {
-      course.failure = String.valueOf(e.getMessage());
-      refuse(408, "the request's body came too slowly");
-    }
-    return Optional.empty();
   }
 
   private Passage passage() {
     return new Passage(proxy, setup, exchange, course, reach);
-  }
-
-  private Invalidations invalidations() {
-    return new Invalidations(proxy, setup, request, uri);
-  }
-
-  private OriginAnswer askForOne(RequestHead asked, @Nullable Upload upload) throws IOException {
-    try {
-      return ask(asked, upload);
-    } catch (WaitCancelledException e) {
-      invalidations().unanswered();
-      throw e;
-    }
-  }
-
-  private @Nullable Upload upload() {
-    var body = exchange.body();
-    var pace = proxy.upstreams(reach).pace();
-    return body.ended() ? null : new Upload(proxy.fibers(), body, exchange.awaitsContinue(), pace);
-  }
-
-  private static void stop(@Nullable Upload upload) {
-    if (upload != null) {
-      upload.stop();
-    }
   }
 
   /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
@@ -1182,14 +1010,14 @@ final class Transaction {
    */
   private void passHeadAlone(@Nullable Found found, @Nullable Found stored, Forward why)
       throws IOException {
-    var asked = originRequest();
+    var asked = origin().request();
     if (stored != null) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
     }
     boolean isPart = stored != null && stored.part() != null;
-    try (var question = proxy.storage().ask(Proxy.segment(key));
-        var _ = isPart ? proxy.storage().ask(Proxy.segment(Parts.key(key))) : null;
-        var answer = ask(asked, null)) {
+    try (var _ = isPart ? proxy.storage().ask(Proxy.segment(Parts.key(key))) : null;
+        var question = proxy.storage().ask(Proxy.segment(key));
+        var answer = origin().ask(asked, null)) {
       long stamp = question.stamp();
       var head = answer.head();
       if (stored != null && head.status() == 200 && stored.head().status() == 200) {
@@ -1216,19 +1044,12 @@ final class Transaction {
     }
   }
 
-  private <T> T asLongAsClientStays(ScopedValue.CallableOp<T, IOException> action)
-      throws IOException {
-    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
-      return leaving.call(action);
-    }
-  }
-
   private void gone(Leaving.GoneException why) throws IOException {
     if (exchange.responded() || request.version() == Version.HTTP_2) {
       throw why;
     }
     // It may have ended its half only, and still read.
     course.failure = String.valueOf(why.getMessage());
-    refuse(504, "the origin: timeout");
+    own().refuse(504, "the origin: timeout");
   }
 }

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Chooses among stored variants the one for a request, and remembers by what the first that it saw
- * varies, which was stored last: the next one of this URI will probably vary by the same.
+ * varies, which was asked for last: the next one of this URI will probably vary by the same.
  *
  * <p>A variant is written as the names of the fields, a line of them, and what the request had in
  * these, or its digest if that is long.
@@ -109,7 +109,7 @@ final class Variants implements Selector {
     }
   }
 
-  /** By what the URI's responses vary, as that stored last says; null if nothing is stored. */
+  /** By what the URI's responses vary, as that asked for last says; null if nothing is stored. */
   @Nullable Vary seen() {
     return seen;
   }

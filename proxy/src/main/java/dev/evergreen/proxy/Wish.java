@@ -69,9 +69,14 @@ record Wish(
     return new Wish(parts, Kind.REST, range, tag.get().toString(), false);
   }
 
-  /** The same, but for all of it. */
-  Wish forWhole() {
-    return whole(parts);
+  /**
+   * What is asked for after a question in vain: all, or, if it was about parts, the one that the
+   * client wants. Those that are there have no use then.
+   */
+  Wish anew(RequestHead request) {
+    return !isPlain() && Ranges.isPart(request.fields().all("range"))
+        ? clients(null, request, false)
+        : whole(parts);
   }
 
   /**
@@ -90,7 +95,7 @@ record Wish(
 
   /**
    * Whether an answer with such a status, which is not stored, is none for the client, so that the
-   * whole is to be asked for: it is about a range that the client has not asked for.
+   * origin is to be asked anew: it is about a range that the client has not asked for.
    */
   boolean isInVain(int status) {
     return kind == Kind.REST && (status == 206 || status == 416);

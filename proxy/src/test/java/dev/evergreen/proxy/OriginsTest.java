@@ -19,6 +19,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -172,6 +173,34 @@ class OriginsTest {
       for (var member : proxy.setup().origins().members()) {
         assertTrue(member.well(proxy.now()));
         assertEquals(0, member.failures.sum());
+      }
+    }
+  }
+
+  /** Seen: of 1,450 requests a second to an origin that thinks for 2.5 s, half were lost. */
+  @Test
+  void anOriginThatThinksIsAskedByAThousandAtATime() throws Exception {
+    var all = new CountDownLatch(1_000);
+    var browsers = new ArrayList<Browser>();
+    try (var slow = new ScriptedOrigin();
+        var proxy = Proxy.start(settings(slow))) {
+      slow.then(
+          (_, wire) -> {
+            all.countDown();
+            all.await();
+            wire.send(ScriptedOrigin.response(200, "x"));
+          });
+      for (long i = all.getCount(); i > 0; i--) {
+        var browser = new Browser(proxy.addresses().getFirst());
+        browsers.add(browser);
+        browser.ask("GET", "/" + i);
+      }
+      for (var browser : browsers) {
+        assertEquals(200, browser.receive().status());
+      }
+    } finally {
+      for (var browser : browsers) {
+        browser.close();
       }
     }
   }

@@ -10,7 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
 import dev.evergreen.proxy.rules.ByteRange;
+import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Storage;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -19,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -149,6 +152,61 @@ class PartialContentTest extends WithOneProxy {
     assertEquals("bytes=2-7", origin.requests().getLast().field("Range"));
   }
 
+  /** Else a client that takes long would have the place of many parts. */
+  @Test
+  void manyPartsAreHeldOneAfterTheOther() throws Exception {
+    for (int first = 0; first < TEXT.length(); first++) {
+      thenPart(first, first, FRESH, TAG);
+      get("Range: bytes=%d-%d".formatted(first, first));
+    }
+    var held = new AtomicInteger();
+    var all = List.of(new ByteRange(0, 9));
+    var key = "http://test/a";
+    try (var parts =
+        Incomplete.find(counting(proxy.storage(), held), key, Fields.of(), (_, _) -> all)) {
+      assertNotNull(parts);
+      assertEquals(TEXT.length(), parts.ranges().size());
+      var whole = parts.asWhole().lease();
+      for (int i = 0; i < TEXT.length(); i++) {
+        assertEquals(TEXT.charAt(i), whole.read(i, Long.MAX_VALUE)[0].get());
+        assertTrue(held.get() <= 6, held + " are held");
+      }
+    }
+    assertEquals(0, held.get());
+    assertEquals(TEXT, get().body());
+    assertEquals(TEXT.length(), origin.count());
+  }
+
+  /** The storage, which counts the leases that are not closed. */
+  private static Storage counting(Storage storage, AtomicInteger held) {
+    return (Storage)
+        java.lang.reflect.Proxy.newProxyInstance(
+            Storage.class.getClassLoader(),
+            new Class<?>[] {Storage.class},
+            (_, method, arguments) -> {
+              var result = method.invoke(storage, arguments);
+              return switch (result) {
+                case Lease lease -> counting(lease, held);
+                case List<?> all -> all.stream().map(each -> counting((Lease) each, held)).toList();
+                case null, default -> result;
+              };
+            });
+  }
+
+  private static Lease counting(Lease lease, AtomicInteger held) {
+    held.incrementAndGet();
+    return (Lease)
+        java.lang.reflect.Proxy.newProxyInstance(
+            Lease.class.getClassLoader(),
+            new Class<?>[] {Lease.class},
+            (_, method, arguments) -> {
+              if (method.getName().equals("close")) {
+                held.decrementAndGet();
+              }
+              return method.invoke(lease, arguments);
+            });
+  }
+
   private List<String> held(String... wanted) {
     var ranges = new ArrayList<ByteRange>();
     for (var each : wanted) {
@@ -260,6 +318,25 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(TEXT, get().body());
   }
 
+  /** Many a firewall has an answer of its own to who wants a part. */
+  @ParameterizedTest
+  @ValueSource(ints = {400, 403, 405, 501})
+  void anAnswerThatMayBeAboutTheRangeIsNotThatToAllThereIs(int status) throws Exception {
+    origin.then(status, "no parts", FRESH).then(200, TEXT, FRESH);
+    assertEquals(status, get("Range: bytes=1-2").status());
+    assertEquals(TEXT, get().body());
+  }
+
+  /** RFC 9110 §13.2.2: whether the client has it already comes before what part it wants. */
+  @Test
+  void whoHasAllAlreadyIsToldSoWhateverItsRange() throws Exception {
+    origin.then(416, "none", "Content-Range: bytes */10").then(304, "", TAG);
+    assertEquals(304, get("Range: bytes=10-", "If-None-Match: \"1\"").status());
+    var asked = origin.requests().getLast();
+    assertEquals("\"1\"", asked.field("If-None-Match"));
+    assertEquals("bytes=10-", asked.field("Range"));
+  }
+
   @Test
   void whatIsMissingNoMoreIsAskedForAsAWhole() throws Exception {
     thenPart(0, 4, FRESH, TAG);
@@ -289,6 +366,18 @@ class PartialContentTest extends WithOneProxy {
     assertEquals("\"0\"", origin.next().field("If-Range"));
     assertEquals("12", get("Range: bytes=1-2").body());
     assertEquals(1, origin.count());
+  }
+
+  /** RFC 9110 §15.3.7: who asks by If-Range has the fields of the whole already. */
+  @ParameterizedTest
+  @CsvSource({"X: y, 2, text/plain", "Content-Type: text/html, 1, text/html"})
+  void aPartThatMayLackFieldsIsNotForOthers(String field, int asked, String type)
+      throws Exception {
+    thenPart(0, 4, FRESH, TAG, field);
+    thenPart(0, 4, FRESH, TAG, "Content-Type: text/plain");
+    assertEquals("01234", get("Range: bytes=0-4", "If-Range: \"1\"").body());
+    assertEquals(type, get("Range: bytes=0-4").field("Content-Type"));
+    assertEquals(asked, origin.count());
   }
 
   @Test
@@ -355,6 +444,41 @@ class PartialContentTest extends WithOneProxy {
     get("Range: bytes=0-4", "Cache-Control: no-cache", "Authorization: me");
     assertEquals("\"1\"", get("Range: bytes=0-4").field("ETag"));
     assertEquals(2, origin.count());
+  }
+
+  /** The storage has one that is evicted no longer than one that a purge takes. */
+  @Test
+  void whatWasBeforeIsUsedNoMoreWhenWhatCameAfterItIsEvicted() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(0, 3, FRESH, "ETag: \"2\"", "Surrogate-Key: t");
+    thenPart(0, 4, FRESH, "ETag: \"2\"");
+    get("Range: bytes=0-4");
+    assertEquals("\"2\"", get("Range: bytes=0-3", "Cache-Control: no-cache").field("ETag"));
+    purge("tag", Proxy.segment("http://test/a"));
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatIsAskedForEarlierAndComesLaterIsNotTheNewest() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(0, 4, FRESH, TAG));
+        });
+    thenPart(5, 9, FRESH, "ETag: \"2\"");
+    thenPart(0, 4, FRESH, "ETag: \"2\"", "X: new");
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    assertEquals("56789", browser().get("/a", "Range: bytes=5-9").body());
+    await(() -> proxy.fetches().underWay() == 1);
+    go.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertTrue(status("Range: bytes=5-9").contains("hit"));
+    assertEquals("new", get("Range: bytes=0-4").field("X"));
+    assertEquals(3, origin.count());
   }
 
   /** As a whole response would take the place of another. */
@@ -694,21 +818,52 @@ class PartialContentTest extends WithOneProxy {
     restart(
         StorageOptions.memory(64 << 20).memoryObject(16 << 20).patience(Duration.ofMillis(100)));
     var text = "0123456789abcdef".repeat(3 << 20);
-    origin.then(
-        (request, wire) -> {
-          var range = request.field("Range").substring(6).split("-", -1);
-          int first = Integer.parseInt(range[0]);
-          int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
-          var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
-          wire.send(
-              ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told));
-        });
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
     get("Range: bytes=0-15999999");
     browser.ask("GET", "/a");
     await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
     var whole = browser.receive();
     assertEquals(200, whole.status());
     assertEquals(text, whole.body());
+  }
+
+  /** What it has asked for of a text. */
+  private static String partOf(String text, ScriptedOrigin.Received request) {
+    var range = request.field("Range").substring(6).split("-", -1);
+    int first = Integer.parseInt(range[0]);
+    int last = range[1].isEmpty() ? text.length() - 1 : Integer.parseInt(range[1]);
+    var told = "Content-Range: bytes %d-%d/%d".formatted(first, last, text.length());
+    return ScriptedOrigin.response(206, text.substring(first, last + 1), FRESH, TAG, told);
+  }
+
+  /** Else an origin that fails would have to do with each of them. */
+  @Test
+  void allWhoFollowARestThatEndsEarlyEndWithIt() throws Exception {
+    var text = "0123456789abcdef".repeat(20 << 10);
+    var go = new CountDownLatch(1);
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
+    origin.then(
+        (request, wire) -> {
+          go.await();
+          var part = partOf(text, request);
+          wire.send(part.substring(0, part.length() - 100_000));
+          wire.socket().close();
+        });
+    origin.then((request, wire) -> wire.send(partOf(text, request)));
+    get("Range: bytes=0-99999");
+    var clients = new ArrayList<Browser>();
+    for (int i = 0; i < 3; i++) {
+      var client = browser();
+      client.ask("GET", "/a");
+      clients.add(client);
+      int waiting = i;
+      await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == waiting);
+    }
+    go.countDown();
+    for (var client : clients) {
+      assertThrows(IOException.class, client::receive);
+    }
+    assertEquals(2, origin.count());
   }
 
   @Test
@@ -785,6 +940,29 @@ class PartialContentTest extends WithOneProxy {
     assertEquals("end", get("Range: bytes=-3", "Authorization: me").body());
     assertEquals("end", get("Range: bytes=3145725-", "Authorization: me").body());
     assertEquals(2, origin.count());
+  }
+
+  @Test
+  void whoseRestIsForItAloneGetsThePartThatItWants() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    thenPart(5, 6, FRESH, TAG);
+    thenPart(3, 6, FRESH, TAG);
+    get("Range: bytes=0-4");
+    var own = get("Range: bytes=3-6", "Authorization: me");
+    assertEquals("bytes=3-6", origin.requests().getLast().field("Range"));
+    assertEquals(206, own.status());
+    assertEquals("3456", own.body());
+    assertEquals("01234", get("Range: bytes=0-4").body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatIsForOneAloneTellsNothingOfAnOriginsParts() throws Exception {
+    origin.then(200, TEXT, "Cache-Control: private");
+    thenPart(1, 1, FRESH);
+    assertEquals(200, get("Range: bytes=2-2", "Authorization: me").status());
+    assertEquals("1", get("Range: bytes=1-1").body());
+    assertEquals("bytes=1-1", origin.requests().getLast().field("Range"));
   }
 
   @Test

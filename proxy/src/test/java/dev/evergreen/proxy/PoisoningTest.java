@@ -82,6 +82,24 @@ class PoisoningTest {
     }
   }
 
+  /** All have one key. */
+  @ParameterizedTest
+  @ValueSource(strings = {"TEST", "test:80", "test:"})
+  void howTheHostIsWrittenIsNotTheClientsToSay(String host) throws Exception {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                ScriptedOrigin.response(
+                    200,
+                    request.field("X-Forwarded-Host") + " " + request.field("Forwarded"),
+                    "Cache-Control: max-age=60")));
+    try (var browser = start(ProxySettings.DEFAULT)) {
+      browser.send("GET /a HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+      assertEquals(
+          "test for=127.0.0.1;proto=http;host=\"test\"", browser.receive().body());
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"Forwarded", "X-Forwarded-For", "X_Forwarded_For"})
   void whereTheRequestIsFromIsNotTheClientsToSay(String field) throws Exception {

@@ -2,6 +2,7 @@ package dev.evergreen.server;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.Origin;
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.http.UpstreamVersion;
 import dev.evergreen.proxy.ForwardRules;
 import dev.evergreen.proxy.LogFormat;
@@ -248,6 +249,13 @@ final class ProxyOptions {
   private int connections;
 
   @Option(
+      names = "--origin-connections",
+      paramLabel = "N",
+      defaultValue = "4096",
+      description = "The most connections to one origin at a time. Default: ${DEFAULT-VALUE}.")
+  private int originConnections;
+
+  @Option(
       names = "--threads",
       paramLabel = "N",
       description = "Processors for fibers. Default: the cores.")
@@ -282,6 +290,7 @@ final class ProxyOptions {
         "--origin is missing, such as --origin http://127.0.0.1:3000");
     check(!forward || origins.isEmpty(), "--forward and --origin exclude each other");
     check(connections > 0, "--connections must be positive");
+    check(originConnections > 0, "--origin-connections must be positive");
     check(threads == null || threads > 0, "--threads must be positive");
     check(
         tunnelPorts.stream().allMatch(port -> port > 0 && port <= 0xFFFF),
@@ -318,6 +327,7 @@ final class ProxyOptions {
             .withTrust(Trust.of(trusted))
             .withProxyProtocol(proxyProtocol)
             .withConnections(connections)
+            .withOriginLimits(UpstreamLimits.DEFAULT.withConnections(originConnections))
             .withSharedPort(sharePort)
             .withOriginVersion(originVersion())
             .withGrace(grace);

@@ -26,7 +26,8 @@ final class Robot implements AutoCloseable {
   /**
    * What came.
    *
-   * @param made when the origin made it, by {@link System#nanoTime}
+   * @param made when the origin made it, by {@link System#nanoTime}. A proxy may leave that out of a
+   *     304 of its own; then Cache-Status tells whether it was made after the request or before
    */
   record Answer(int status, long made) {}
 
@@ -108,8 +109,8 @@ final class Robot implements AutoCloseable {
       socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
       int status = Integer.parseInt(line().split(" ", 3)[1]);
       isAnswering = true;
-      // A proxy may leave it out of a 304 of its own.
-      long made = status == 304 ? Long.MIN_VALUE : Long.MAX_VALUE;
+      long made = 0;
+      boolean asked = false;
       long length = status == 304 ? 0 : -1;
       for (var line = line(); !line.isEmpty(); line = line()) {
         int colon = line.indexOf(':');
@@ -120,6 +121,8 @@ final class Robot implements AutoCloseable {
         var value = line.substring(colon + 1).strip();
         if (name.equalsIgnoreCase(Origin.MADE)) {
           made = Long.parseLong(value);
+        } else if (name.equalsIgnoreCase("Cache-Status")) {
+          asked = value.contains("fwd=");
         } else if (name.equalsIgnoreCase("Content-Length") && status != 304) {
           length = Long.parseLong(value);
         } else if (name.equalsIgnoreCase("Connection") && value.equalsIgnoreCase("close")) {
@@ -130,7 +133,7 @@ final class Robot implements AutoCloseable {
         throw new IOException("an answer of status " + status + " has no length");
       }
       input.skipNBytes(length);
-      return new Answer(status, made);
+      return new Answer(status, made == 0 ? asked ? Long.MAX_VALUE : Long.MIN_VALUE : made);
     }
 
     private String line() throws IOException {

@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Names are compared without case. Of a directive that is there more than once the first counts;
  * {@code private} and {@code no-cache} without field names win over those with names, as they are
  * stricter; and what names something else than fields counts as without. A number that is none
- * counts as 0, which is the strictest for each directive that has one (§4.2.1).
+ * counts as 0, which is the strictest for each directive that has one (§4.2.1). So does a number
+ * behind blanks, or behind a semicolon that should be a comma.
  */
 public final class CacheControl {
 
@@ -38,6 +39,13 @@ public final class CacheControl {
       Set.of("max-age", "s-maxage", "stale-while-revalidate", "stale-if-error");
   private static final Set<String> NAMING = Set.of("private", "no-cache");
 
+  /** What counts also where what follows it is not as it must be: it forbids, or sets a limit. */
+  private static final Set<String> STRICT =
+      Set.of("no-store", "private", "no-cache", "max-age", "s-maxage");
+
+  /** It is no time, and names no fields. */
+  private static final String NO_ARGUMENT = ";";
+
   /** Of each directive its argument, empty for none; never both for one that names fields. */
   private final Map<String, String> directives;
 
@@ -52,10 +60,13 @@ public final class CacheControl {
     }
     var directives = new HashMap<String, String>();
     for (var member : Members.of(lines)) {
-      int equals = member.indexOf('=');
-      var name = (equals < 0 ? member : member.substring(0, equals)).toLowerCase(Locale.ROOT);
-      if (Members.isToken(name)) {
-        add(directives, name, equals < 0 ? "" : Members.unquote(member.substring(equals + 1)));
+      int end = Members.tokenEnd(member);
+      var name = member.substring(0, end).toLowerCase(Locale.ROOT);
+      var rest = member.substring(end);
+      if (!name.isEmpty() && (rest.isEmpty() || rest.startsWith("="))) {
+        add(directives, name, rest.isEmpty() ? "" : Members.unquote(rest.substring(1)));
+      } else if (STRICT.contains(name)) {
+        add(directives, name, NO_ARGUMENT);
       }
     }
     return new CacheControl(directives);

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.StringJoiner;
+import org.jspecify.annotations.Nullable;
 
 /** The conditions of requests: a client's on what is stored, and ours on what the origin has. */
 public final class Conditions {
@@ -48,7 +49,7 @@ public final class Conditions {
     if (fields.has("if-none-match")) {
       return matchesAny(fields.all("if-none-match"), stored);
     }
-    var since = fields.get("if-modified-since");
+    var since = single(fields, "if-modified-since");
     if (since == null) {
       return false;
     }
@@ -60,6 +61,12 @@ public final class Conditions {
             : HttpDate.parse(changed, received);
     var had = HttpDate.parse(since, received);
     return last.isPresent() && had.isPresent() && last.getAsLong() <= had.getAsLong();
+  }
+
+  /** The value of a field that is no list; null if it is not there, or is on several lines. */
+  private static @Nullable String single(Fields fields, String name) {
+    var lines = fields.all(name);
+    return lines.size() == 1 ? lines.getFirst() : null;
   }
 
   private static boolean matchesAny(List<String> lines, Fields stored) {
@@ -75,9 +82,12 @@ public final class Conditions {
    * (RFC 9110 §13.1.5).
    */
   public static boolean rangeCounts(Fields request, Fields stored) {
-    var condition = request.get("if-range");
-    if (condition == null) {
+    if (!request.has("if-range")) {
       return true;
+    }
+    var condition = single(request, "if-range");
+    if (condition == null) {
+      return false;
     }
     var tag = EntityTag.parse(condition);
     if (tag.isPresent()) {

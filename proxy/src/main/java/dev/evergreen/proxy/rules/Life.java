@@ -41,7 +41,15 @@ public record Life(
    * @param received when its head was received, by the clock by which dates are told
    */
   public static Life of(ResponseHead response, long requested, long received, CacheRules rules) {
-    var directives = Directives.of(response.fields(), rules);
+    return of(response, Directives.of(response.fields(), rules), requested, received, rules);
+  }
+
+  static Life of(
+      ResponseHead response,
+      Directives directives,
+      long requested,
+      long received,
+      CacheRules rules) {
     var control = directives.control();
     long staleIfError = control.seconds("stale-if-error");
     return new Life(

@@ -72,7 +72,16 @@ final class Members {
   }
 
   static boolean isToken(String text) {
-    return !text.isEmpty() && text.chars().allMatch(Members::isTokenCharacter);
+    return !text.isEmpty() && tokenEnd(text) == text.length();
+  }
+
+  /** Where the token ends with which a text begins; 0 if it begins with none. */
+  static int tokenEnd(String text) {
+    int end = 0;
+    while (end < text.length() && isTokenCharacter(text.charAt(end))) {
+      end++;
+    }
+    return end;
   }
 
   private static boolean isTokenCharacter(int c) {

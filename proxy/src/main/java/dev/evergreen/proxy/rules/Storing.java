@@ -81,10 +81,11 @@ public enum Storing {
     if (!explicit && !Statuses.heuristic(response.status())) {
       return STATUS;
     }
-    if (setsCookieForOne(response, received, rules)) {
+    if (setsCookieForOne(fields, directives, received)) {
       return COOKIE;
     }
-    return useful(response, received, rules) ? YES : UNSAID;
+    var life = Life.of(response, directives, received, received, rules);
+    return useful(fields, life) ? YES : UNSAID;
   }
 
   /**
@@ -93,13 +94,18 @@ public enum Storing {
    * that to caches).
    */
   static boolean setsCookieForOne(ResponseHead response, long received, CacheRules rules) {
-    var directives = Directives.of(response.fields(), rules);
+    var fields = response.fields();
+    return setsCookieForOne(fields, Directives.of(fields, rules), received);
+  }
+
+  private static boolean setsCookieForOne(Fields fields, Directives directives, long received) {
+    if (!fields.has("set-cookie")) {
+      return false;
+    }
     var control = directives.control();
-    boolean lives = Life.explicitLifetime(response.fields(), directives, received).orElse(0) > 0;
+    boolean lives = Life.explicitLifetime(fields, directives, received).orElse(0) > 0;
     boolean forAll = control.has("public") || (lives && !control.hasBare("no-cache"));
-    return !forAll
-        && response.fields().has("set-cookie")
-        && !control.namedFields().contains("set-cookie");
+    return !forAll && !control.namedFields().contains("set-cookie");
   }
 
   /** Whether a response may be stored although it was asked for with credentials (§3.5). */
@@ -112,9 +118,8 @@ public enum Storing {
   }
 
   /** What can be used neither fresh nor stale nor after a validation would lie around. */
-  private static boolean useful(ResponseHead response, long received, CacheRules rules) {
-    var life = Life.of(response, received, received, rules);
-    return !Validators.of(response.fields()).isEmpty()
+  private static boolean useful(Fields fields, Life life) {
+    return !Validators.of(fields).isEmpty()
         || (!life.validate() && life.lifetime() > 0)
         || (!life.mustBeValidated() && life.staleWhileRevalidate() + life.staleIfError() > 0);
   }

@@ -23,7 +23,7 @@ final class Directory implements AutoCloseable {
   private static final int KEPT_BITS = 40;
   private static final double FILL = 0.75;
   private static final double FULL = 0.9;
-  private static final double ROOMY = 0.6;
+  private static final double ROOMY = 0.8;
 
   private final Arena arena = Arena.ofShared();
   private final Table[] tables = new Table[TABLES];

@@ -10,7 +10,8 @@ import java.util.List;
  * @param variant what the request was like in the fields that the response varies on, as the proxy
  *     writes it for its {@link Selector}, at most {@value #MAX_VARIANT} bytes; empty if it does not
  *     vary. A response replaces the one of the same key and variant; one that does not vary
- *     replaces all variants, and the first that varies the one that does not.
+ *     replaces all variants, and the first that varies the one that does not. None replaces what
+ *     was asked for later.
  * @param head all that the proxy needs to know and to send beside the body, at most {@value
  *     #MAX_HEAD} bytes; kept, not copied, so it must not change
  * @param tags by which it can be purged, at most {@value #MAX_TAGS}

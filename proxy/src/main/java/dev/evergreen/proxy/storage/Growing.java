@@ -94,6 +94,9 @@ final class Growing implements Appender {
   private boolean appending = true;
   private boolean diskFailed;
 
+  /** It was given up as all readers were too slow, by no fault of the origin's. */
+  private boolean isUnread;
+
   /** It is in memory, or was. */
   private boolean isInMemory;
 
@@ -256,6 +259,7 @@ final class Growing implements Appender {
   /** What is not stored is received for its readers only. */
   private void checkFollowed() throws IncompleteException {
     if (way == Way.PASSED && followers.stream().allMatch(follower -> follower.cut)) {
+      isUnread = true;
       abandon();
       throw new IncompleteException("nobody reads a response that is not stored");
     }
@@ -392,7 +396,7 @@ final class Growing implements Appender {
   /** Nothing changes the way and the pieces any more, but that those on their way are written. */
   private boolean store() {
     return switch (way) {
-      case COLLECTED -> storage.putInMemory(entry, prefix, hash, collected());
+      case COLLECTED -> storage.putInMemory(entry, prefix, uri, hash, collected());
       case STREAMED -> disk != null && storeStreamed(disk);
       case PASSED -> false;
     };
@@ -571,7 +575,7 @@ final class Growing implements Appender {
 
     @Override
     void written() {
-      done.complete(storage.enterOnDisk(entry, prefix, hash, place));
+      done.complete(storage.enterOnDisk(entry, prefix, uri, hash, place));
     }
 
     @Override
@@ -695,7 +699,7 @@ final class Growing implements Appender {
           return true;
         }
         if (end == End.ABANDONED) {
-          throw new IncompleteException("the response ended after " + received + " bytes");
+          throw hasEnded();
         }
         if (end == End.COMPLETE) {
           Leases.check(offset, received);
@@ -707,9 +711,14 @@ final class Growing implements Appender {
 
     /** What it wants is there no more. Where all of it had come, it may find it elsewhere. */
     private IOException isGone() {
-      return isInVain
-          ? DamagedException.evicted()
-          : new IncompleteException("a reader was too slow for a response that is not stored");
+      if (isInVain) {
+        return DamagedException.evicted();
+      }
+      return end == End.ABANDONED && !isUnread ? hasEnded() : IncompleteException.tooSlow();
+    }
+
+    private IncompleteException hasEnded() {
+      return new IncompleteException("the response ended after " + received + " bytes");
     }
 
     /** Takes what is in a buffer from the offset on. */

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongPredicate;
 
 /** Writes objects that are there already. */
 final class ObjectWriter {
@@ -47,19 +48,24 @@ final class ObjectWriter {
   /** Writes a large object once more, with another prefix, for the pieces that there are. */
   static final class Again extends SegmentLog.Job {
     final CompletableFuture<Boolean> done = new CompletableFuture<>();
-    private final Directory directory;
     private final DiskObject object;
     private final long hash;
     private final byte[] prefix;
     private final long stamp;
+    private final LongPredicate entering;
     private long place;
 
-    Again(Directory directory, DiskObject object, long hash, byte[] prefix, long stamp) {
-      this.directory = directory;
+    /**
+     * Of an object.
+     *
+     * @param entering has what is written found, and says whether it is
+     */
+    Again(DiskObject object, long hash, byte[] prefix, long stamp, LongPredicate entering) {
       this.object = object;
       this.hash = hash;
       this.prefix = prefix;
       this.stamp = stamp;
+      this.entering = entering;
     }
 
     @Override
@@ -79,7 +85,7 @@ final class ObjectWriter {
 
     @Override
     void written() {
-      done.complete(directory.replace(hash, object.place, place));
+      done.complete(entering.test(place));
     }
 
     @Override

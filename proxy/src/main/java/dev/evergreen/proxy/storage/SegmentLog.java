@@ -81,9 +81,6 @@ final class SegmentLog implements AutoCloseable {
   private volatile boolean closing;
   private volatile boolean wrapped;
 
-  /** How many segments were never written to. */
-  private volatile int neverUsed;
-
   private volatile long pausedUntil = System.nanoTime();
 
   // Of the log's thread.
@@ -168,9 +165,9 @@ final class SegmentLog implements AutoCloseable {
     return wrapped;
   }
 
-  /** Whether what is written now displaces nothing, and holds nothing up. */
-  boolean hasRoom() {
-    return neverUsed > READY_SEGMENTS && queue.size() < FEW_WAITING;
+  /** Whether what is written now holds nothing up. */
+  boolean keepsUp() {
+    return queue.size() < FEW_WAITING;
   }
 
   /** No object on disk is older; 0 if there is none. */
@@ -388,9 +385,6 @@ final class SegmentLog implements AutoCloseable {
 
   @SuppressWarnings("NonAtomicVolatileUpdate") // by the log's thread only
   private void begin(Segment segment) throws IOException {
-    if (segment.file.size() == 0) {
-      neverUsed--;
-    }
     segment.use(++lastSequence);
     wrapped = lastSequence > segments.length;
     footer = new Footer();
@@ -525,7 +519,6 @@ final class SegmentLog implements AutoCloseable {
 
   private void recover() throws IOException {
     var used = new ArrayList<Segment>();
-    int empty = 0;
     for (var segment : segments) {
       long sequence = readHeader(segment);
       if (sequence > 0) {
@@ -533,10 +526,8 @@ final class SegmentLog implements AutoCloseable {
         used.add(segment);
       } else {
         free.add(segment);
-        empty += segment.file.size() == 0 ? 1 : 0;
       }
     }
-    neverUsed = empty;
     used.sort(Comparator.comparingLong(segment -> segment.sequence));
     for (var segment : used) {
       lastSequence = segment.sequence;

@@ -13,8 +13,8 @@ public interface Selector {
   boolean takes(byte[] variant);
 
   /**
-   * Of two variants that it takes, whether the one that was stored earlier is to be used
-   * nevertheless; by default that stored last is.
+   * Of two variants that it takes, whether the one that was asked for earlier is to be used
+   * nevertheless; by default that asked for last is.
    *
    * @param earlier its head
    * @param last the head of the other

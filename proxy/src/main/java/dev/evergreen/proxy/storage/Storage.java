@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Stamps.</b> A stamp numbers a moment. The caller takes one with {@link #ask}
  * <em>before</em> it asks the origin, and stores the answer under it. A purge has a stamp too, and
  * whatever was asked for before it is gone, also what is still being received then and is stored
- * later.
+ * later. What was asked for earlier, and is stored later, is not stored in the place of what was
+ * asked for later.
  *
  * <p>Safe for any number of threads. A lookup that finds its response in memory, or nothing, waits
  * for nothing; one that finds it on disk lets the calling fiber wait while a thread of the system
@@ -51,7 +52,7 @@ public interface Storage extends AutoCloseable {
   }
 
   /**
-   * Finds a response. Of several variants the one stored last that the selector takes is found,
+   * Finds a response. Of several variants the one asked for last that the selector takes is found,
    * unless it {@linkplain Selector#prefers prefers} another.
    *
    * @param key the bytes of the URI's normalised key, at most {@value Entry#MAX_KEY}; read during
@@ -61,7 +62,7 @@ public interface Storage extends AutoCloseable {
   @Nullable Lease find(MemorySegment key, Selector selector);
 
   /**
-   * Finds all variants of a response, that stored last first; the response itself if it does not
+   * Finds all variants of a response, that asked for last first; the response itself if it does not
    * vary.
    *
    * @param most how many at most

@@ -12,16 +12,16 @@ import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The two tiers as one.
  *
- * <p>A response goes to memory when it was received, and to disk as well as long as that has room
- * that was never used. On a disk that is full it goes there at <em>second sight</em> only: at its
- * first hit, or when it is stored again soon. So what is asked for once, which is most of what a
- * cache stores, displaces nothing. What is too large for memory goes to disk at once. What is found
- * on disk and fits is also put into memory.
+ * <p>A response goes to memory when it was received, and to disk as well while the log keeps up and
+ * the directory has room. Else it goes there at <em>second sight</em> only: at its first hit, or
+ * when it is stored again soon. What is too large for memory goes to disk at once. What is found on
+ * disk and fits is also put into memory.
  *
  * <p>Invariants:
  *
@@ -30,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  *       what memory has, but for a moment in which one of the two is being changed. So whoever
  *       stores in one tier removes from the other afterwards, and whoever copies from one to the
  *       other looks afterwards whether it was replaced meanwhile ({@link Generations}).
+ *   <li>What was asked for earlier never takes the place of what was asked for later, whichever
+ *       comes first ({@link UnderWay}).
  *   <li>Whatever is found is asked of the {@link Marks}, at each lookup. Nothing has to be removed
  *       for a purge to hold; it is removed when it is met.
  * </ul>
@@ -358,24 +360,36 @@ final class TieredStorage implements Storage {
   }
 
   /** Stores a response that was received completely. */
-  boolean putInMemory(Entry entry, byte[] prefix, long hash, List<MemorySegment> body) {
+  boolean putInMemory(
+      Entry entry, byte[] prefix, long uri, long hash, List<MemorySegment> body) {
     var image = new Image(Bytes.of(MemorySegment.ofArray(prefix)));
     if (marks.state(entry.stamp(), image) == Marks.State.GONE) {
       return false;
     }
-    if (!put(hash, entry.stamp(), prefix, body)) {
+    if (!put(uri, hash, entry.stamp(), prefix, body)) {
       return false;
     }
     list(image, hash, entry.stamp());
     return true;
   }
 
-  private boolean put(long hash, long stamp, byte[] prefix, List<MemorySegment> body) {
-    if (!memory.put(hash, stamp, prefix, body)) {
-      return false;
-    }
-    superseded(hash);
-    return true;
+  private boolean put(long uri, long hash, long stamp, byte[] prefix, List<MemorySegment> body) {
+    return store(uri, hash, stamp, () -> memory.put(hash, stamp, prefix, body));
+  }
+
+  /** Puts something into memory, unless what is there was asked for later. */
+  private boolean store(long uri, long hash, long stamp, BooleanSupplier putting) {
+    return underWay.store(
+        uri,
+        hash,
+        stamp,
+        () -> {
+          boolean done = putting.getAsBoolean();
+          if (done) {
+            superseded(hash);
+          }
+          return done;
+        });
   }
 
   /** Memory has a newer object than the disk. */
@@ -384,8 +398,8 @@ final class TieredStorage implements Storage {
       generations.replaced(hash);
       boolean wasOnDisk = disk.directory.remove(hash);
       boolean again = sightings.again(hash);
-      boolean hasRoom = disk.log.hasRoom() && disk.directory.isRoomy(hash);
-      if (again || wasOnDisk || hasRoom) {
+      boolean isEasy = disk.log.keepsUp() && disk.directory.isRoomy(hash);
+      if (again || wasOnDisk || isEasy) {
         admit(hash);
       }
     }
@@ -395,11 +409,16 @@ final class TieredStorage implements Storage {
    * Lets a large response be found that is on disk, but for its variant's place on the list. Called
    * by the log's thread, which alone knows that the place is not used for something else by now.
    */
-  boolean enterOnDisk(Entry entry, byte[] prefix, long hash, long place) {
+  boolean enterOnDisk(Entry entry, byte[] prefix, long uri, long hash, long place) {
     var image = new Image(Bytes.of(MemorySegment.ofArray(prefix)));
-    if (disk == null
-        || marks.state(entry.stamp(), image) == Marks.State.GONE
-        || !disk.directory.put(hash, place)) {
+    var tier = disk;
+    return tier != null
+        && marks.state(entry.stamp(), image) != Marks.State.GONE
+        && underWay.store(uri, hash, entry.stamp(), () -> enter(tier, hash, place));
+  }
+
+  private boolean enter(DiskTier disk, long hash, long place) {
+    if (!disk.directory.put(hash, place)) {
       return false;
     }
     generations.replaced(hash);
@@ -407,7 +426,7 @@ final class TieredStorage implements Storage {
     return true;
   }
 
-  /** Puts a variant on its URI's list. */
+  /** Puts a variant on its URI's list, behind those that were asked for later. */
   void list(Image image, long hash, long stamp) {
     if (image.variantLength == 0) {
       return;
@@ -428,9 +447,12 @@ final class TieredStorage implements Storage {
         present.close();
       }
       if (!listed.beginsWith(variant)) {
-        var bytes = listed.with(variant).toBytes();
+        var bytes =
+            listed
+                .with(variant, other -> underWay.hasLater(uri, hashOf(uri, other), stamp))
+                .toBytes();
         var prefix = Image.prefix(Image.VARIANTS, new long[0], key, NOTHING, NOTHING);
-        boolean unused = put(uri, listedStamp, prefix, List.of(MemorySegment.ofArray(bytes)));
+        boolean unused = put(uri, uri, listedStamp, prefix, List.of(MemorySegment.ofArray(bytes)));
       }
     } finally {
       lock.unlock();
@@ -510,17 +532,17 @@ final class TieredStorage implements Storage {
     var key = MemorySegment.ofArray(image.bytes.copy(image.keyAt(), image.keyLength));
     var variant = image.bytes.copy(image.variantAt(), image.variantLength);
     var prefix = Image.prefix(Image.RESPONSE, tags(tags), key, variant, head);
+    long uri = hashOf(key);
     if (stored instanceof Leases.OfDisk large && large.object.hasPieces()) {
-      return disk != null && replaceLarge(disk, large.object, stored.hash, prefix, stamp);
+      return disk != null && replaceLarge(disk, large.object, uri, stored.hash, prefix, stamp);
     }
     var body =
         List.of(image.bytes.pieces(image.bodyAt(), image.bodyLength())).stream()
             .map(MemorySegment::ofBuffer)
             .toList();
-    if (!replaceInMemory(stored, prefix, body, stamp)) {
+    if (!store(uri, stored.hash, stamp, () -> replaceInMemory(stored, prefix, body, stamp))) {
       return false;
     }
-    superseded(stored.hash);
     list(new Image(Bytes.of(MemorySegment.ofArray(prefix))), stored.hash, stamp);
     return true;
   }
@@ -538,9 +560,17 @@ final class TieredStorage implements Storage {
         && memory.add(hash, stamp, prefix, body);
   }
 
-  private static boolean replaceLarge(
-      DiskTier disk, DiskObject object, long hash, byte[] prefix, long stamp) {
-    var job = new ObjectWriter.Again(disk.directory, object, hash, prefix, stamp);
+  private boolean replaceLarge(
+      DiskTier disk, DiskObject object, long uri, long hash, byte[] prefix, long stamp) {
+    var job =
+        new ObjectWriter.Again(
+            object,
+            hash,
+            prefix,
+            stamp,
+            place ->
+                underWay.store(
+                    uri, hash, stamp, () -> disk.directory.replace(hash, object.place, place)));
     return disk.log.submit(job) && job.done.join();
   }
 

@@ -4,9 +4,10 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Predicate;
 
 /**
- * The variants of a URI, that stored last first. A list is an object of its own, under the URI's
+ * The variants of a URI, that asked for last first. A list is an object of its own, under the URI's
  * hash; a variant that is not on it is not found.
  */
 record VariantList(List<byte[]> variants) {
@@ -34,16 +35,22 @@ record VariantList(List<byte[]> variants) {
     return buffer.array();
   }
 
-  /** The list with the variant at its beginning. */
-  VariantList with(byte[] variant) {
+  /**
+   * The list with the variant at its beginning, but behind what comes before it.
+   *
+   * @param isLater which others were asked for later
+   */
+  VariantList with(byte[] variant, Predicate<byte[]> isLater) {
     var changed = new ArrayList<byte[]>();
-    changed.add(variant);
+    int at = 0;
     for (var other : variants) {
-      if (changed.size() < MOST && !Arrays.equals(other, variant)) {
+      if (!Arrays.equals(other, variant)) {
         changed.add(other);
+        at = isLater.test(other) ? changed.size() : at;
       }
     }
-    return new VariantList(changed);
+    changed.add(at, variant);
+    return new VariantList(changed.subList(0, Math.min(MOST, changed.size())));
   }
 
   boolean beginsWith(byte[] variant) {

@@ -51,7 +51,9 @@ class CacheControlTest {
           max-age=60s                          ; 0
           max-age= 60                          ; 0
           s-maxage=60                          ; -1
-          max-age =60                          ; -1
+          max-age =60                          ; 0
+          max-age = 60                         ; 0
+          max-age 60                           ; 0
           xmax-age=60                          ; -1
           unknown="a, max-age=5                ; 5
           unknown="a\\", max-age=5              ; 5
@@ -97,6 +99,20 @@ class CacheControlTest {
   @Test
   void whatIsNoTokenIsPassedOver() {
     assertTrue(of("=5, (no-store), ;").isEmpty());
+  }
+
+  /** What allows something does not. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"no-store; max-age=60", "private;", "no-cache a", "PRIVATE = \"a\"", "no-store ="})
+  void whatForbidsCountsWhateverFollowsIt(String line) {
+    var directives = of(line);
+    assertTrue(
+        directives.has("no-store")
+            || directives.hasBare("private")
+            || directives.hasBare("no-cache"));
+    assertTrue(of("public; max-age=60").isEmpty());
+    assertTrue(of("must-understand no-store").isEmpty());
   }
 
   @ParameterizedTest

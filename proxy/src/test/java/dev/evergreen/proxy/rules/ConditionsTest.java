@@ -37,6 +37,7 @@ class ConditionsTest {
           changed before            ; GET / | If-Modified-Since: NOW-5         ; 200 | Last-Modified: NOW-9 ; true
           changed after             ; GET / | If-Modified-Since: NOW-10        ; 200 | Last-Modified: NOW-9 ; false
           no date                   ; GET / | If-Modified-Since: yesterday     ; 200 | Last-Modified: NOW-9 ; false
+          two dates (9110 13.1.3)   ; GET / | If-Modified-Since: NOW | If-Modified-Since: NOW ; 200 | Last-Modified: NOW-9 ; false
           made before (4.3.2)       ; GET / | If-Modified-Since: NOW-5         ; 200 | Date: NOW-9          ; true
           made after (4.3.2)        ; GET / | If-Modified-Since: NOW-10        ; 200 | Date: NOW-9          ; false
           received (4.3.2)          ; GET / | If-Modified-Since: NOW           ; 200                        ; true
@@ -65,6 +66,7 @@ class ConditionsTest {
           another date           ; | If-Range: NOW-50        ; | Last-Modified: NOW-60 | Date: NOW   ; false
           a date that is weak    ; | If-Range: NOW           ; | Last-Modified: NOW | Date: NOW      ; false
           without Date           ; | If-Range: NOW-60        ; | Last-Modified: NOW-60               ; false
+          two tags               ; | If-Range: "1" | If-Range: "1" ; | ETag: "1"                     ; false
           neither                ; | If-Range: x             ; | ETag: "1"                           ; false
           """)
   void aRangesConditionIsJudged(String why, String request, String stored, boolean expected) {

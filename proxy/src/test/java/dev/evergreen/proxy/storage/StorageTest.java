@@ -26,6 +26,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the storage promises, one thing at a time, without disk and with it. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -152,6 +155,71 @@ class StorageTest {
         assertEquals(4, version(storage, "a", "br"));
         assertEquals(0, version(storage, "a", "gzip"));
       }
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"false, 100", "true, 100", "true, 300_000", "false, 0"})
+  void whatWasAskedForEarlierTakesNoPlaceOfWhatWasAskedForLater(boolean disk, String size)
+      throws Exception {
+    int length = Integer.parseInt(size.replace("_", ""));
+    try (var storage = disk ? onDisk() : inMemory();
+        var earlier = storage.append(entry("a", 1, length, storage.stamp()));
+        var later = storage.append(entry("a", 2, length, storage.stamp()))) {
+      later.append(ByteBuffer.wrap(body("a", 2, length)));
+      assertTrue(later.commit());
+      earlier.append(ByteBuffer.wrap(body("a", 1, length)));
+      try (var lease = earlier.follow()) {
+        var reader = TestStorage.reader(lease, "a");
+        assertFalse(earlier.commit());
+        assertEquals(1, reader.get(), "who follows it reads it nevertheless");
+      }
+      assertEquals(2, version(storage, "a"));
+      put(storage, "a", 3, length);
+      assertEquals(3, version(storage, "a"));
+    }
+  }
+
+  @Test
+  void variantsAreListedAsTheyWereAskedFor() throws Exception {
+    for (var storage : List.of(inMemory(), onDisk())) {
+      try (storage;
+          var plain = storage.append(entry("a", 1, 100, storage.stamp()));
+          var first = storage.append(entry("a", "gzip", 1, 100, storage.stamp(), List.of()));
+          var second = storage.append(entry("a", "br", 1, 100, storage.stamp(), List.of()))) {
+        put(storage, entry("a", "de", 1, 100, storage.stamp(), List.of()));
+        second.append(ByteBuffer.wrap(body("abr", 1, 100)));
+        assertTrue(second.commit());
+        first.append(ByteBuffer.wrap(body("agzip", 1, 100)));
+        assertTrue(first.commit());
+        plain.append(ByteBuffer.wrap(body("a", 1, 100)));
+        assertFalse(plain.commit(), "it would replace all of them");
+        var seen = new ArrayList<String>();
+        assertNull(storage.find(key("a"), variant -> !seen.add(new String(variant, UTF_8))));
+        assertEquals(List.of("de", "br", "gzip"), seen);
+        put(storage, entry("a", "gzip", 2, 100, storage.stamp(), List.of()));
+        seen.clear();
+        assertNull(storage.find(key("a"), variant -> !seen.add(new String(variant, UTF_8))));
+        assertEquals(List.of("gzip", "de", "br"), seen);
+      }
+    }
+  }
+
+  /** What is found right has the place of what was asked for then. */
+  @ParameterizedTest
+  @ValueSource(ints = {100, 300_000})
+  void whatIsFoundRightIsAsWhatIsAskedForThen(int length) throws Exception {
+    try (var storage = onDisk()) {
+      put(storage, "a", 1, length);
+      try (var earlier = storage.append(entry("a", 2, length, storage.stamp()));
+          var found = find(storage, "a")) {
+        assertNotNull(found);
+        var head = TestStorage.bytes(found.head());
+        assertTrue(storage.replaceHead(found, head, List.of(), storage.stamp()));
+        earlier.append(ByteBuffer.wrap(body("a", 2, length)));
+        assertFalse(earlier.commit());
+      }
+      assertEquals(1, version(storage, "a"));
     }
   }
 
@@ -305,29 +373,22 @@ class StorageTest {
   }
 
   @Test
-  void onAFullDiskThereIsRoomForWhatIsHitOnly() throws Exception {
+  void onAFullDiskWhatIsNewTakesThePlaceOfWhatIsOldest() throws Exception {
     var options =
         StorageOptions.memory(4 * MIB).memoryObject(1000).onDisk(directory, 8 * MIB).segment(MIB);
     try (var storage = Storage.open(options)) {
-      // Too large for memory, so that they are on disk without having been hit.
+      // Too large for memory, so that they are on disk alone.
       for (int i = 0; i < 2_000; i++) {
         put(storage, "large" + i, 1, 5_000);
       }
       assertTrue(storage.stats().evictedDisk() > 0);
-      storesWhatIsHitOnly(storage, "first");
+      put(storage, "new", 1, 100);
     }
     try (var storage = Storage.open(options)) {
-      storesWhatIsHitOnly(storage, "second");
+      assertEquals(1, version(storage, "new"));
+      assertEquals(1, version(storage, "large1999"));
+      assertEquals(0, version(storage, "large0"));
     }
-  }
-
-  private static void storesWhatIsHitOnly(Storage storage, String name) throws Exception {
-    put(storage, name + "once", 1, 100);
-    put(storage, name + "hit", 1, 100);
-    long before = storage.stats().diskObjects();
-    assertEquals(1, version(storage, name + "hit"));
-    awaitObjects(storage, before + 1);
-    assertEquals(before + 1, storage.stats().diskObjects());
   }
 
   @Test
