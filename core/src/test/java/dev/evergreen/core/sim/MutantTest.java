@@ -132,7 +132,7 @@ final class MutantTest {
             // A new activation was never believed while its result took longer than a renewal.
             new Caught(
                 new Mutant.Says(
-                    "engine.Cache", "!wasLeft || update.generation() <= answered", "true"),
+                    "engine.Cache", "!wasDeferred || update.generation() <= answered", "true"),
                 "IN_DOUBT"))
         .filter(caught -> chosen(caught.mutant()));
   }
@@ -202,7 +202,7 @@ final class MutantTest {
                         closed.forEach(this::remove);
                         lines().end(closed);
                         long patience = base.settings().pushRetryAfter().toNanos();
-                        workers.after(patience, next -> runLeft(closed, next));
+                        workers.after(patience, next -> runDependents(closed, next));
                         closed.forEach(cache -> standings.tell(cache.dependents()));
                     """,
                     """
