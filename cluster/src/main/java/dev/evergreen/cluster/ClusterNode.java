@@ -12,6 +12,7 @@ import dev.evergreen.core.KeyedGrain;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.engine.CoreRuntime;
 import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.MemoryStorage;
@@ -218,7 +219,7 @@ public final class ClusterNode implements Node {
 
   private EngineNode startNode(Builder builder) {
     try {
-      return EngineNode.start(
+      return CoreRuntime.start(
           new Engine(self, time, time, links, partitions, mandate.storage(), RANDOM),
           builder.types,
           builder.settings,

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.typesafe.config.ConfigFactory;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.engine.CoreRuntime;
 import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
@@ -69,7 +70,7 @@ final class PartitionActorTest {
           });
   private final RealTime time = RealTime.create();
   private final EngineNode node =
-      EngineNode.start(
+      CoreRuntime.start(
           new Engine(SELF, time, time, (to, message) -> false, partitions, storage, new Random(1)),
           GrainTypes.create().add(Ledger.class, Ledger.InState::new),
           NodeSettings.DEFAULT.withStopGrace(Duration.ZERO),

@@ -11,6 +11,7 @@ import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.Parallel;
+import dev.evergreen.core.engine.CoreRuntime;
 import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
@@ -101,7 +102,7 @@ final class OpenTelemetryTracingTest {
     var types =
         GrainTypes.create().add(Counter.class, CounterGrain::new).add(Group.class, GroupGrain::new);
     var node =
-        EngineNode.start(
+        CoreRuntime.start(
             engine,
             types,
             NodeSettings.DEFAULT,

@@ -121,7 +121,7 @@ public final class ActivationStress {
 
     @Actor
     public void sweep() {
-      if (activation.leaveIfIdle(System.nanoTime() + 1_000_000_000)) {
+      if (activation.beginClosingIfIdle(System.nanoTime() + 1_000_000_000)) {
         activation.close("idle", null, new Tasks());
       }
     }

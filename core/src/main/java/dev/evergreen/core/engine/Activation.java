@@ -457,12 +457,12 @@ final class Activation implements Summary.Home {
 
   @GuardedBy("this")
   private boolean heldUpByRuns(Tasks next) {
-    long left = runs.protectedFor();
-    if (left > 0 && !looksAgain) {
+    long nanos = runs.protectedFor();
+    if (nanos > 0 && !looksAgain) {
       looksAgain = true;
-      next.add(then -> workers.after(left, this::lookAgain));
+      next.add(then -> workers.after(nanos, this::lookAgain));
     }
-    return left > 0;
+    return nanos > 0;
   }
 
   private synchronized void lookAgain(Tasks next) {
@@ -686,7 +686,7 @@ final class Activation implements Summary.Home {
   // Closing
 
   /** Lets nothing begin any more if nothing has used this activation since {@code nanos}. */
-  synchronized boolean leaveIfIdle(long nanos) {
+  synchronized boolean beginClosingIfIdle(long nanos) {
     boolean idle =
         phase == Phase.OPEN
             && nothingRuns()

@@ -140,7 +140,7 @@ final class Activations {
         all(),
         activation -> {
           activation.expire(subscriber -> subscriber.isNotRenewedSince(due));
-          if (activation.leaveIfIdle(idle)) {
+          if (activation.beginClosingIfIdle(idle)) {
             activation.close(activation.id() + " was idle", null, next);
           }
         });

@@ -20,25 +20,29 @@ import org.jspecify.annotations.Nullable;
  * This process's copy of one summary's result, shared by all summaries here that read it (004
  * §4.2).
  *
- * <p>What it holds ({@link Content}) and how it stands with its publisher ({@link Line}) change by
- * few events. That a result may be outdated follows from both ({@link #inDoubt}) and is kept
- * nowhere. A new one has nothing, and is not heard of.
+ * <p>What it holds ({@link Content}) and how it stands with its publisher ({@link Line}) change as
+ * the table says: + holds the result, ! the failure, = what was held; ? has the publisher asked
+ * again; a dot cannot be. That a result may be outdated follows from both ({@link #inDoubt}). A new
+ * cache has Nothing, and one that is CLOSED changes no more.
  *
  * <pre>
- * event                          content                             line
- * ---------------------------------------------------------------------------------------
- * a result of the known epoch,   Held, if its sequence is higher;    HEARD, if it is told to a
- *   or the answer to the wish      else nothing changes                late enough wish
- * one that was the answer to     Held: asks again                    SILENT
- *   the wish, until compared
- * a result of another epoch      unchanged: asks again               unchanged
- * the runtime's failure,         Failed, unless Held                 FAILING
- *   as answer to the wish
- * the publisher answers          unchanged                           HEARD, if Held and the wish is
- *                                                                      late enough
- * the publisher is gone, silent  unchanged                           HEARD to SILENT
- * the end of its grace, or it    unchanged, takes no more            CLOSED, for ever
- *   could not ask
+ *                              Nothing    Failed     Held       Held       Held
+ * event                        SILENT     FAILING    HEARD      SILENT     FAILING
+ * a result, late enough        +HEARD     +HEARD     +HEARD     +HEARD     +HEARD
+ * a result, too early          +SILENT?   +FAILING?  +HEARD     +SILENT?   +FAILING?
+ * of another epoch, wished     +HEARD     +HEARD     +HEARD     +HEARD     +HEARD
+ * of another epoch, unwished   +SILENT?   +FAILING?  =HEARD?    =SILENT?   =FAILING?
+ * wished until compared        .          .          +SILENT?   +SILENT?   +SILENT?
+ * the known one, late enough   .          .          =HEARD     =HEARD     =HEARD
+ * the known one, too early     .          .          =HEARD     =SILENT    =FAILING
+ * an answer, late enough       =SILENT    =FAILING   =HEARD     =HEARD     =HEARD
+ * an answer, too early         =SILENT    =FAILING   =HEARD     =SILENT    =FAILING
+ * an answer that is a failure  .          =FAILING   .          .          =FAILING
+ * why there is none, wished    !FAILING?  !FAILING?  =FAILING?  =FAILING?  =FAILING?
+ * why there is none, unwished  =SILENT    =FAILING   =HEARD     =SILENT    =FAILING
+ * silence                      =SILENT    =FAILING   =SILENT    =SILENT    =FAILING
+ * a wish                       =SILENT    =FAILING   =HEARD     =SILENT    =FAILING
+ * the end                      =CLOSED    =CLOSED    =CLOSED    =CLOSED    =CLOSED
  * </pre>
  *
  * <p><b>Versions.</b> Inside an epoch only a higher sequence is installed. Another epoch is adopted
@@ -47,8 +51,8 @@ import org.jspecify.annotations.Nullable;
  * the cache ask again. A comparer may take longer than the next wish: what answered the latest one
  * when it came is adopted all the same, if no later wish was answered meanwhile, but in doubt.
  *
- * <p><b>Doubt.</b> Only what is said to a wish (to its generation, or a later one) that was made
- * after the last silence ends the doubt. Anything else may have been under way when the silence
+ * <p><b>Doubt.</b> Only what is said late enough, to a wish (its generation, or a later one) made
+ * after the last silence, ends the doubt. Anything else may have been under way when the silence
  * began, from a publisher that is replaced by now; or it was for a cache that was here before this
  * one.
  *
@@ -90,11 +94,6 @@ final class Cache {
       List<Dependent> affected) {
     private static final Installed NOTHING = new Installed(false, null, List.of(), List.of());
     private static final Installed ASKS_AGAIN = new Installed(true, null, List.of(), List.of());
-
-    /** Only that what is held stands after all. */
-    private static Installed certain(List<Dependent> dependents) {
-      return new Installed(false, null, List.of(), dependents);
-    }
   }
 
   /** What a cache has to be read. */
@@ -308,9 +307,9 @@ final class Cache {
 
   /** The latest result that waits for a comparer, if one does. */
   @GuardedBy("this")
-  private @Nullable Update left;
+  private @Nullable Update deferred;
 
-  /** Whether somebody asks the comparer, or is about to, and takes what is left. */
+  /** Whether somebody asks the comparer, or is about to, and takes what is deferred. */
   @GuardedBy("this")
   private boolean comparing;
 
@@ -390,9 +389,7 @@ final class Cache {
 
   /** How many runs' reads keep this cache. */
   synchronized int readers() {
-    var count = new int[1];
-    edges.forEach(edge -> count[0]++);
-    return count[0];
+    return dependents().size();
   }
 
   /** Whether nobody depends on it, and it is open. */
@@ -408,11 +405,13 @@ final class Cache {
 
   /** Closes if it has had no dependents since then. */
   synchronized boolean closeIfIdle(long since) {
-    boolean idle = isIdle() && idleSince - since <= 0;
-    if (idle) {
-      standing = standing.with(Line.CLOSED);
-    }
-    return idle;
+    return closeIf(isIdle() && idleSince - since <= 0);
+  }
+
+  @GuardedBy("this")
+  private boolean closeIf(boolean wanted) {
+    standing = wanted ? standing.with(Line.CLOSED) : standing;
+    return wanted;
   }
 
   /**
@@ -420,17 +419,11 @@ final class Cache {
    * waits for that would wait in vain.
    */
   synchronized boolean closeIfReadOnlyBy(Set<CallKey> calls) {
-    if (closed() || present() == null) {
-      return false;
-    }
-    for (var dependent : dependents()) {
-      var reader = dependent.key();
-      if (reader == null || !calls.contains(reader)) {
-        return false;
-      }
-    }
-    standing = standing.with(Line.CLOSED);
-    return true;
+    var readers = dependents().stream().map(Dependent::key);
+    return closeIf(
+        !closed()
+            && present() != null
+            && readers.allMatch(reader -> reader != null && calls.contains(reader)));
   }
 
   boolean closed() {
@@ -595,29 +588,29 @@ final class Cache {
   // Results
 
   /**
-   * Leaves an update to who asks the comparer, which may take its time: one thread at a time for
+   * Defers an update until the comparer is asked, which may take its time: one thread at a time for
    * each cache, and of what comes meanwhile the latest.
    *
    * @return whether nobody does, so that the caller must have somebody do it
    */
-  synchronized boolean leave(Update update) {
-    if (left == null || !isLater(left, update)) {
-      left = update;
+  synchronized boolean defer(Update update) {
+    if (deferred == null || !isLater(deferred, update)) {
+      deferred = update;
     }
     boolean idle = !comparing;
     comparing = true;
     return idle;
   }
 
-  /** What was left; if nothing was, nobody asks the comparer from now on. */
-  synchronized @Nullable Update takeLeft() {
-    var update = closed() ? null : left;
-    left = null;
+  /** What was deferred; if nothing was, nobody asks the comparer from now on. */
+  synchronized @Nullable Update takeDeferred() {
+    var update = closed() ? null : deferred;
+    deferred = null;
     comparing = update != null;
     return update;
   }
 
-  /** Who was to ask the comparer does not: the next who leaves something has to see to it. */
+  /** Who was to ask the comparer does not: the next who defers something has to see to it. */
   synchronized void stopComparing() {
     comparing = false;
   }
@@ -629,28 +622,28 @@ final class Cache {
     return ahead != 0 ? ahead > 0 : one.generation() > other.generation();
   }
 
-  /** Installs what was left. A comparer of the application's that it asks may take its time. */
+  /** Installs what was deferred. A comparer of the application's that it asks may take its time. */
   Installed install(Update update) {
     return Objects.requireNonNull(install(update, true));
   }
 
-  /** Installs an update; does nothing and returns null if it is to be left to a comparer. */
+  /** Installs an update; does nothing and returns null if it is to be deferred. */
   @Nullable Installed installUncompared(Update update) {
     return install(update, false);
   }
 
-  private @Nullable Installed install(Update update, boolean wasLeft) {
+  private @Nullable Installed install(Update update, boolean wasDeferred) {
     // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
     while (true) {
       var seen = standing.content;
       boolean compares = key.operation().comparer() != null && isToBeCompared(seen, update);
-      if (compares && !wasLeft) {
+      if (compares && !wasDeferred) {
         return isOvertaken(update) ? Installed.ASKS_AGAIN : null;
       }
       boolean same = sameAs(seen, update);
       synchronized (this) {
         if (seen == standing.content) {
-          return update.provisional() ? fail(update) : take(update, same, wasLeft);
+          return update.provisional() ? fail(update) : take(update, same, wasDeferred);
         }
       }
     }
@@ -683,17 +676,19 @@ final class Cache {
   }
 
   @GuardedBy("this")
-  private Installed take(Update update, boolean same, boolean wasLeft) {
+  private Installed take(Update update, boolean same, boolean wasDeferred) {
     var last = version();
     if (closed()) {
       return Installed.NOTHING;
     }
     if (last != null && isOld(update.version(), last)) {
-      return heard(update.generation()) ? Installed.certain(dependents()) : Installed.NOTHING;
+      return heard(update.generation())
+          ? new Installed(false, null, List.of(), dependents())
+          : Installed.NOTHING;
     }
     boolean overtaken = isOvertaken(update);
     if (overtaken) {
-      if (!wasLeft || update.generation() <= answered) {
+      if (!wasDeferred || update.generation() <= answered) {
         return Installed.ASKS_AGAIN;
       }
       lateEnough = keeper.nextGeneration(); // what is said to wishes under way is not of this

@@ -136,7 +136,7 @@ final class Caches implements Cache.Keeper {
 
   private void giveUp(Cache cache, Tasks next) {
     lines().end(List.of(cache));
-    runLeft(List.of(cache), next);
+    runDependents(List.of(cache), next);
   }
 
   /** A reader has waited for long: if nobody has come to ask for it, somebody does now. */
@@ -214,16 +214,16 @@ final class Caches implements Cache.Keeper {
    * What came for a cache is lost, as where memory ends; who has sent it knows nothing of that. It
    * may have been installed, and some be marked that nobody has scheduled.
    */
-  private void failed(Cache cache, Throwable why) {
+  private void lost(Cache cache, Throwable why) {
     Failures.alone("the doubt about the " + cache, () -> silent(cache));
     Failures.alone("asking again for the " + cache, () -> lines().askAgain(cache));
-    workers.start(next -> runLeft(List.of(cache), next));
+    workers.start(next -> runDependents(List.of(cache), next));
     Failures.log("a result for the " + cache, why);
   }
 
   /**
-   * Adds whom it has marked, some maybe twice. What a comparer is to be asked about is left to a
-   * thread of its own. What fails for one cache is not lost for others.
+   * Adds whom it has marked, some maybe twice. What is to be compared is deferred to a thread of
+   * its own. What fails for one cache is not lost for others.
    */
   private void install(
       Cache cache, Supplier<Cache.Update> given, List<Dependent> marked, Tasks next) {
@@ -232,11 +232,11 @@ final class Caches implements Cache.Keeper {
       var installed = cache.installUncompared(update);
       if (installed != null) {
         marked.addAll(tell(cache, update, installed));
-      } else if (cache.leave(update)) {
+      } else if (cache.defer(update)) {
         compareLater(cache, next);
       }
     } catch (RuntimeException | Error e) {
-      failed(cache, e);
+      lost(cache, e);
     }
   }
 
@@ -249,17 +249,17 @@ final class Caches implements Cache.Keeper {
     }
   }
 
-  /** Installs what was left to a comparer, and what is left meanwhile. */
+  /** Installs what was deferred until it is compared, and what is deferred meanwhile. */
   private void compare(Cache cache, Tasks next) {
     try {
-      for (var update = cache.takeLeft(); update != null; update = cache.takeLeft()) {
+      for (var update = cache.takeDeferred(); update != null; update = cache.takeDeferred()) {
         schedule(tell(cache, update, cache.install(update)), next);
         workers.fork(next); // the next comparison may take its time
         Thread.interrupted(); // one comparison is no affair of the next
       }
     } catch (RuntimeException | Error e) {
       cache.stopComparing();
-      failed(cache, e);
+      lost(cache, e);
     }
   }
 
@@ -365,15 +365,15 @@ final class Caches implements Cache.Keeper {
     closed.forEach(this::remove);
     lines().end(closed);
     long patience = base.settings().pushRetryAfter().toNanos();
-    workers.after(patience, next -> runLeft(closed, next));
+    workers.after(patience, next -> runDependents(closed, next));
     closed.forEach(cache -> standings.tell(cache.dependents()));
   }
 
-  private static void runLeft(List<Cache> closed, Tasks next) {
+  private static void runDependents(List<Cache> closed, Tasks next) {
     for (var cache : closed) {
-      var left = cache.dependents();
-      left.forEach(summary -> summary.mark(null));
-      schedule(left, next);
+      var dependents = cache.dependents();
+      dependents.forEach(summary -> summary.mark(null));
+      schedule(dependents, next);
     }
   }
 
@@ -400,11 +400,8 @@ final class Caches implements Cache.Keeper {
   private @Nullable Cache nextIdle(long now) {
     synchronized (idle) {
       var next = idle.firstEntry();
-      if (next == null || next.getValue() - now > 0) {
-        return null;
-      }
-      idle.remove(next.getKey());
-      return next.getKey();
+      boolean isOver = next != null && next.getValue() - now <= 0;
+      return isOver ? Objects.requireNonNull(idle.pollFirstEntry()).getKey() : null;
     }
   }
 

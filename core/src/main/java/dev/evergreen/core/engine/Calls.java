@@ -169,8 +169,8 @@ final class Calls implements Turn.Departures {
             trouble = reason;
           }
         }
-        long left = deadline - workers.nanos();
-        if (left <= 0) {
+        long remaining = deadline - workers.nanos();
+        if (remaining <= 0) {
           throw new NotStartedException(
               key
                   + " did not start within "
@@ -180,7 +180,7 @@ final class Calls implements Turn.Departures {
                   + "; call again");
         }
         base.observer().callRetried();
-        pause(scope, Math.min(left, pause / 2 + workers.randomBelow(pause / 2 + 1)));
+        pause(scope, Math.min(remaining, pause / 2 + workers.randomBelow(pause / 2 + 1)));
       }
     }
 

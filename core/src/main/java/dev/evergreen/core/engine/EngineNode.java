@@ -1,32 +1,15 @@
 package dev.evergreen.core.engine;
 
-import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.NodeStoppedException;
-import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.NodeObserver;
-import dev.evergreen.core.spi.Tracing;
 import java.util.Set;
 import java.util.function.Predicate;
 
 /** A node as its engine drives it. Methods do not block unless they say so. */
 public interface EngineNode extends Node {
-
-  /**
-   * Starts a node on an engine; calls and pushes are traced, and an observer is told what happens.
-   */
-  static EngineNode start(
-      Engine engine,
-      GrainTypes types,
-      NodeSettings settings,
-      Tracing tracing,
-      NodeObserver.Provider observers) {
-    return new NodeRuntime(engine, types, settings, tracing, observers);
-  }
 
   /** Takes a message from another node. Damaged, late and repeated ones do no harm. */
   void receive(NodeId from, Message message);

@@ -131,11 +131,12 @@ final class GrainSummary extends Summary {
   private Verdict judge(Run run, Edges read, int deepest) {
     int least;
     boolean patient;
+    boolean othersMayRead;
     synchronized (guard) {
       least = rank;
       patient = deepest != ENDLESS && inVain < MAX_IN_VAIN;
+      othersMayRead = results.outcome() != null;
     }
-    boolean othersMayRead = results.outcome() != null;
     boolean waited = run.reads().waitedInCircle();
     if (!waited && deepest != ENDLESS && !(othersMayRead && deepest >= least)) {
       return Verdict.UNSUSPICIOUS;
@@ -272,7 +273,7 @@ final class GrainSummary extends Summary {
   }
 
   @Override
-  void hasRead() {
+  public void hasRead() {
     if (reads != null) {
       base.workers().now(this::publishReads);
     }

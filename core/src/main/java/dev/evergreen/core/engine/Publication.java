@@ -144,7 +144,8 @@ final class Publication {
   @GuardedBy("home")
   private boolean ended;
 
-  private volatile @Nullable Outcome outcome; // written with the monitor held
+  @GuardedBy("home")
+  private @Nullable Outcome outcome;
 
   @GuardedBy("home")
   private Message.@Nullable Answer encoded;
@@ -156,7 +157,8 @@ final class Publication {
   @GuardedBy("home")
   private @Nullable TraceContext written;
 
-  private volatile int depth; // written with the monitor held
+  @GuardedBy("home")
+  private int depth;
 
   @GuardedBy("home")
   private boolean inDoubt;
@@ -170,7 +172,9 @@ final class Publication {
 
   /** The present result; null before the first. */
   @Nullable Outcome outcome() {
-    return outcome;
+    synchronized (home) {
+      return outcome;
+    }
   }
 
   /** Where the present result stands. */
@@ -182,7 +186,9 @@ final class Publication {
 
   /** How deep the present result is in the graph of dependencies. */
   int depth() {
-    return depth;
+    synchronized (home) {
+      return depth;
+    }
   }
 
   /**

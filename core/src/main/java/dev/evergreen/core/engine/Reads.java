@@ -24,6 +24,13 @@ import org.jspecify.annotations.Nullable;
  */
 final class Reads implements Scope.Reader {
 
+  /** Whose run it is. */
+  interface Owner extends Cache.Dependent {
+
+    /** A run under way has read something for the first time. */
+    void hasRead();
+  }
+
   /** From how many reads on they are found by hashing. */
   private static final int MANY = 8;
 
@@ -31,7 +38,7 @@ final class Reads implements Scope.Reader {
   private final NodeSettings settings;
   private final Caches caches;
   private final CycleSearch cycles;
-  private final Summary summary;
+  private final Owner owner;
   private final Cancellation cancellation = new Cancellation();
   private final List<Edge> reads = new ArrayList<>(MANY);
   private @Nullable Map<CallKey, Edge> readsByKey; // once there are many
@@ -39,12 +46,12 @@ final class Reads implements Scope.Reader {
   private int hits; // with the baton held, as misses
   private int misses;
 
-  Reads(Summary summary) {
-    this.workers = summary.base.workers();
-    this.settings = summary.base.settings();
-    this.caches = summary.parts.caches();
-    this.cycles = summary.parts.cycles();
-    this.summary = summary;
+  Reads(Propagation parts, Owner owner) {
+    this.workers = parts.base().workers();
+    this.settings = parts.base().settings();
+    this.caches = parts.caches();
+    this.cycles = parts.cycles();
+    this.owner = owner;
   }
 
   @Override
@@ -78,7 +85,7 @@ final class Reads implements Scope.Reader {
     var read = find(key);
     boolean again = read != null;
     if (read == null) {
-      read = caches.retain(key, summary);
+      read = caches.retain(key, owner);
       add(key, read);
     }
     var outcome = read.outcome();
@@ -128,12 +135,12 @@ final class Reads implements Scope.Reader {
       reads.forEach(edge -> byKey.put(edge.cache().key(), edge));
       readsByKey = byKey;
     }
-    summary.hasRead();
+    owner.hasRead();
   }
 
   private @Nullable Outcome waitFor(Scope scope, Edge read, long timeoutNanos) {
     var cache = read.cache();
-    var wait = cycles.waits(summary.key(), cache, cancellation);
+    var wait = cycles.waits(owner.key(), cache, cancellation);
     cache.addWaiter(Thread.currentThread());
     try {
       return awaitFirst(scope, read, timeoutNanos);
@@ -189,9 +196,9 @@ final class Reads implements Scope.Reader {
   }
 
   private Outcome.@Nullable Threw searchForCircle(Scope scope, Cache cache) {
-    var own = summary.key();
+    var own = owner.key();
     if (own != null) {
-      return cycles.waiting(scope, summary, own, cache);
+      return cycles.waiting(scope, owner, own, cache);
     }
     var path = waitsForItself(scope, cache);
     return path == null ? null : cycles.found(path);
@@ -199,7 +206,7 @@ final class Reads implements Scope.Reader {
 
   /** A circle of waiting in this process, if there is one. */
   private @Nullable List<String> waitsForItself(Scope scope, Cache cache) {
-    var own = summary.key();
+    var own = owner.key();
     if (own != null) {
       return cycles.waitingHere(own, cache);
     }

@@ -286,20 +286,20 @@ final class Subscriptions implements Caches.Lines {
   /** Ends the requests that were not answered in time. */
   private void endLate(Tasks next) {
     var late = new ArrayList<Request>();
-    long left = 0;
+    long remaining = 0;
     synchronized (open) {
-      for (var i = open.values().iterator(); i.hasNext() && left <= 0; ) {
+      for (var i = open.values().iterator(); i.hasNext() && remaining <= 0; ) {
         var request = i.next();
-        left = request.sentAt() + patience() - workers.nanos();
-        if (left <= 0) {
+        remaining = request.sentAt() + patience() - workers.nanos();
+        if (remaining <= 0) {
           late.add(request);
           i.remove();
         }
       }
     }
     late.forEach(request -> Failures.alone("asking again", () -> unanswered(request)));
-    if (left > 0) {
-      lateness.after(left, this::endLate);
+    if (remaining > 0) {
+      lateness.after(remaining, this::endLate);
     }
   }
 

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Marked many times it runs once; marked during a run it runs once more (004 §4.1.1). It is
  * guarded by its activation if it has one, whose chain of what waits to run it is a link of.
  */
-abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
+abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
 
   /** An activation, as its summaries know it. Its monitor is theirs. */
   interface Home extends Turn.Home {
@@ -100,8 +100,8 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
   @GuardedBy("guard")
   abstract @Nullable List<Cache> computedFrom();
 
-  /** A run under way has read something for the first time. */
-  void hasRead() {}
+  @Override
+  public void hasRead() {}
 
   // Running
 
@@ -193,7 +193,7 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
 
   /** One execution of this summary. */
   final class Run extends Chain.Link<Run> implements Tasks.Task {
-    private final Reads reads = new Reads(Summary.this);
+    private final Reads reads = new Reads(parts, Summary.this);
     private final Baton baton;
 
     /** Where in a trace the write was that has led to this run. */

@@ -390,14 +390,15 @@ class FirstResultTest {
     var hurried = a.grains().withTimeout(Duration.ofMillis(1)).get(Cell.class, "c");
     try (var computation = a.reactive(hurried::text)) {
       var texts = computation.tracker();
+      var hasText = new AtomicBoolean(); // it is asked again, which a busy machine may see at once
       insteadOfBegin(
           a,
           cache -> {
-            assertThrows(GrainTimeoutException.class, () -> texts.next(TestGrains.SOON));
+            hasText.set(hasText(texts));
             end();
           });
       failToRetain(a);
-      WiredNodes.await("its text", () -> hasText(texts));
+      WiredNodes.await("its text", () -> hasText.get() || hasText(texts));
     }
   }
 

@@ -11,8 +11,12 @@ import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -359,5 +363,131 @@ class RunsTest {
     begin();
     runs.makeWay();
     assertEquals(32, runs.due());
+  }
+
+  // Whatever comes
+
+  /** For how long in milliseconds a write, and a run, takes at most. */
+  private static final int WRITE = 30;
+
+  private static final int RUN = 40;
+
+  /**
+   * It is interrupted three times, after having waited, and begins for the last time when the time
+   * that others are protected for is nearly over.
+   */
+  private static final long MOST_MILLIS = 3 * (RUN + WRITE) + 3 * LONGEST + WRITE + RUN;
+
+  private static final int SUMMARIES = 8;
+  private static final int SPELLS = 300;
+  private static final int SPELL = 1_000;
+
+  /** Writes and runs of one activation, at random, that begin as the activation has them. */
+  private final class Rush {
+    private final SplittableRandom random = new SplittableRandom(1);
+
+    /** The runs that are under way, with when they end. */
+    private final Map<Summary.Run, Long> ends = new LinkedHashMap<>();
+
+    /** The summaries that are to run, with since when. */
+    private final Map<Summary, Long> due = new LinkedHashMap<>();
+
+    private final List<Watched> summaries = Stream.generate(Watched::new).limit(SUMMARIES).toList();
+
+    private long now;
+    private boolean inside;
+    private long writeEnds;
+    private long nextWrite;
+    private long heldSince = -1;
+    private int interruptions;
+
+    void spell(int pause, int mark) {
+      for (int i = 0; i < SPELL; i++) {
+        at(++now);
+        endWrite();
+        endRuns();
+        if (random.nextInt(mark) == 0) {
+          change(summaries.get(random.nextInt(SUMMARIES)));
+        }
+        beginWrite(pause);
+        beginRuns();
+        due.forEach(
+            (summary, since) ->
+                assertTrue(now - since <= MOST_MILLIS, () -> "no result since " + since));
+      }
+    }
+
+    private void endWrite() {
+      if (inside && now >= writeEnds) {
+        inside = false;
+        summaries.forEach(this::change);
+      }
+    }
+
+    private void change(Watched summary) {
+      summary.change();
+      due.putIfAbsent(summary, now);
+    }
+
+    private void endRuns() {
+      for (var run : List.copyOf(ends.keySet())) {
+        if (now >= Objects.requireNonNull(ends.get(run))) {
+          ends.remove(run);
+          endRun(run);
+        }
+      }
+    }
+
+    private void endRun(Summary.Run run) {
+      if (!ended(run)) {
+        interruptions++;
+        return;
+      }
+      var summary = run.summary();
+      due.remove(summary);
+      synchronized (summary.guard) {
+        summary.accepted(Edges.NONE);
+        if (summary.marked) {
+          due.put(summary, now);
+          runs.await(summary);
+        }
+      }
+    }
+
+    private void beginWrite(int pause) {
+      if (inside || now < nextWrite) {
+        return;
+      }
+      if (runs.protectedFor() > 0) {
+        heldSince = heldSince < 0 ? now : heldSince;
+        assertTrue(now - heldSince <= LONGEST, () -> "a write waits since " + heldSince);
+        return;
+      }
+      runs.makeWay();
+      inside = true;
+      heldSince = -1;
+      writeEnds = now + 1 + random.nextInt(WRITE);
+      nextWrite = writeEnds + random.nextInt(pause);
+    }
+
+    private void beginRuns() {
+      while (!inside && runs.due() > 0) {
+        var run = runs.begin();
+        if (run != null) {
+          ends.put(run, now + 1 + random.nextInt(RUN));
+        }
+      }
+    }
+  }
+
+  /** One write after the other, and pauses shorter and longer than a run. */
+  @Test
+  void neitherWaitsForTheOtherForLongWhateverComes() {
+    var rush = new Rush();
+    for (int spell = 0; spell < SPELLS; spell++) {
+      int pause = spell % 3 == 0 ? 1 : 1 + rush.random.nextInt(2 * RUN);
+      rush.spell(pause, 1 + rush.random.nextInt(20));
+    }
+    assertTrue(rush.interruptions > 0, "some runs are interrupted");
   }
 }

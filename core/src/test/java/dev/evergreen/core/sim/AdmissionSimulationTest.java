@@ -16,7 +16,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -32,18 +34,22 @@ import org.junit.jupiter.params.provider.ValueSource;
  * calls nobody, so that no branch waits for another one that waits for it.
  *
  * <p>Where there are computations over all grains, too, their runs and the writes hold each other
- * up for a while: so no write waits longer than that, too, and each computation comes to show what
- * a write has left however many follow.
+ * up for a while. Neither is held up for ever, however many come: a {@link Crowd} writes without
+ * waiting for what is computed of that, and has something new computed without end. All the same no
+ * chain waits longer for runs than that while, and each computation comes to show what a write has
+ * left.
  */
 final class AdmissionSimulationTest {
 
   private static final int SEEDS = Integer.getInteger("evergreen.admission.seeds", 300);
+  static final int SEEDS_IN_CROWD = Math.max(1, SEEDS / 15);
   private static final int GRAINS = 5;
   private static final int LONGEST = 4;
   private static final int BRANCHES = 2;
   private static final long MOST_NANOS = 20_000_000;
   private static final int CLIENTS = 8;
   private static final int CHAINS = 30;
+  private static final int CHAINS_IN_CROWD = 4;
 
   /** More than a turn takes by itself, with its messages, and with steps of threads. */
   private static final long TURN_NANOS = MOST_NANOS + 10_000_000;
@@ -57,11 +63,23 @@ final class AdmissionSimulationTest {
   /** As long as runs and writes hold each other up, at most. */
   private static final Duration WRITE_DELAY = Duration.ofMillis(40);
 
+  /** A writer that is alone waits so long at most, and for messages there and back. */
+  private static final long PAUSE_NANOS = 2_000_000;
+
+  /** Longer than both. */
+  private static final long RUN_NANOS = 8_000_000;
+
+  private static final int WRITERS = 3;
+  private static final int READERS = 4;
+
   /** Each turn may have to wait for runs as well, and a result has to pass all grains. */
   private static final long BOUND_WITH_RUNS_NANOS =
-      3L * (CLIENTS * LONGEST + GRAINS) * (TURN_NANOS + WRITE_DELAY.toNanos());
+      (CLIENTS * LONGEST + WRITERS + GRAINS) * (TURN_NANOS + WRITE_DELAY.toNanos());
 
   private static final Duration LIMIT = Duration.ofMinutes(10);
+
+  /** For what would have no end in a crowd. */
+  private static final Duration LIMIT_IN_CROWD = Duration.ofNanos(BOUND_WITH_RUNS_NANOS);
 
   private enum Kind {
     PLAIN,
@@ -86,6 +104,10 @@ final class AdmissionSimulationTest {
     /** How many writes this grain and those behind it have seen. */
     @ReadOnly
     long writes(int grain);
+
+    /** How many writes this grain has seen since then: there is always another number. */
+    @ReadOnly
+    long writesSince(long number);
   }
 
   @Reentrant
@@ -119,8 +141,14 @@ final class AdmissionSimulationTest {
 
     @Override
     public long writes(int grain) {
-      context.sleep(Duration.ofNanos(MOST_NANOS / 20));
+      context.sleep(Duration.ofNanos(RUN_NANOS));
       return written + (grain + 1 < GRAINS ? total(context.grains(), grain + 1) : 0);
+    }
+
+    @Override
+    public long writesSince(long number) {
+      context.sleep(Duration.ofNanos(RUN_NANOS));
+      return written - number;
     }
 
     private long go(long chain, Hop hop) {
@@ -166,12 +194,16 @@ final class AdmissionSimulationTest {
   }
 
   /** A write's time is that until its result is shown. */
-  @ParameterizedTest
-  @ValueSource(ints = {1, 3})
-  void norDoWritesAndWhatIsComputedOfThem(int nodes) {
-    for (int seed = 0; seed < SEEDS / 10; seed++) {
-      check(seed, longest(seed, nodes, Kind.COMPUTED), BOUND_WITH_RUNS_NANOS);
+  @Test
+  void norDoWritesAndWhatIsComputedOfThem() {
+    for (int seed = 1; seed <= SEEDS_IN_CROWD; seed++) {
+      checkInCrowd(seed);
     }
+  }
+
+  /** As every test run tries it, on one node and on several. */
+  static void checkInCrowd(int seed) {
+    check(seed, longest(seed, seed % 2 == 0 ? 1 : 3, Kind.COMPUTED), BOUND_WITH_RUNS_NANOS);
   }
 
   private static void check(int seed, long longest, long bound) {
@@ -186,12 +218,19 @@ final class AdmissionSimulationTest {
     var scheduler = new Scheduler(new RandomPolicy(random.split(), pace), new Trace(false));
     var network = new SimNetwork(scheduler, random.split());
     var storage = new SimStorage(scheduler, random.split(), 1);
+    boolean crowded = kind == Kind.COMPUTED;
+    boolean allAscend = (crowded ? seed / 2 : seed) % 2 == 0;
+    var limit = crowded ? LIMIT_IN_CROWD : LIMIT;
     var cluster =
         new Cluster(
             scheduler,
             random.split(),
             Scenario.of(seed)
-                .with(NodeSettings.DEFAULT.withCallTimeout(LIMIT).withWriteDelay(WRITE_DELAY)),
+                .with(
+                    NodeSettings.DEFAULT
+                        .withCallTimeout(limit)
+                        .withWriteDelay(WRITE_DELAY)
+                        .withCacheGrace(WRITE_DELAY)),
             network,
             storage,
             address ->
@@ -199,6 +238,7 @@ final class AdmissionSimulationTest {
                     .<String, Peer>add(Peer.class, context -> new PeerGrain(context, false))
                     .<String, ReentrantPeer>add(
                         ReentrantPeer.class, context -> new PeerGrain(context, true)));
+    int chainsEach = crowded ? CHAINS_IN_CROWD : CHAINS;
     var times = new ArrayList<Long>();
     scheduler.run(
         () -> {
@@ -211,8 +251,8 @@ final class AdmissionSimulationTest {
                 node.life(),
                 "client-" + client,
                 () -> {
-                  try (var chains = new ChainClient(kind, node.engine(), own, seed % 2 == 0)) {
-                    for (int i = 0; i < CHAINS; i++) {
+                  try (var chains = new ChainClient(kind, node.engine(), own, allAscend)) {
+                    for (int i = 0; i < chainsEach; i++) {
                       long begun = scheduler.now();
                       chains.call();
                       times.add(scheduler.now() - begun);
@@ -220,9 +260,14 @@ final class AdmissionSimulationTest {
                   }
                 });
           }
-          while (times.size() < CLIENTS * CHAINS) {
-            scheduler.sleep(1_000_000_000);
+          var crowd = new Crowd(scheduler, serving, random.split());
+          if (crowded) {
+            crowd.come();
           }
+          while (times.size() < CLIENTS * chainsEach) {
+            scheduler.sleep(100_000_000);
+          }
+          crowd.go();
           serving.forEach(node -> node.engine().fence("the test has ended"));
         });
     return times.stream().mapToLong(nanos -> nanos).max().orElseThrow();
@@ -251,7 +296,8 @@ final class AdmissionSimulationTest {
       if (totals == null) {
         AdmissionSimulationTest.call(grains, reentrant, chain, first);
       } else {
-        totals.after(() -> AdmissionSimulationTest.call(grains, false, chain, first), LIMIT);
+        totals.after(
+            () -> AdmissionSimulationTest.call(grains, false, chain, first), LIMIT_IN_CROWD);
       }
     }
 
@@ -260,6 +306,83 @@ final class AdmissionSimulationTest {
       if (totals != null) {
         totals.close();
       }
+    }
+  }
+
+  /**
+   * Goes on with some of the grains for as long as the clients do. There it writes again and again:
+   * either several write, so that one always waits, and runs never begin between; or one does,
+   * whose pauses are shorter than a run, so that runs begin and none ends. And there it begins one
+   * computation after the other, so that runs are always under way. Each of these has a limit, too.
+   */
+  private static final class Crowd {
+    private final Scheduler scheduler;
+    private final List<SimNode> nodes;
+    private final SplittableRandom random;
+    private int here;
+    private long computed;
+    private boolean over;
+
+    Crowd(Scheduler scheduler, List<SimNode> nodes, SplittableRandom random) {
+      this.scheduler = scheduler;
+      this.nodes = nodes;
+      this.random = random;
+    }
+
+    void come() {
+      int writers = random.nextBoolean() ? WRITERS : 1;
+      for (int grain = 0; grain < GRAINS; grain++) {
+        if (random.nextBoolean()) {
+          comeTo(grain, writers);
+        }
+      }
+    }
+
+    private void comeTo(int grain, int writers) {
+      for (int i = 0; i < writers; i++) {
+        var own = random.split();
+        repeat(
+            node -> {
+              write(node, grain, own);
+              scheduler.sleep(writers == 1 ? own.nextLong(PAUSE_NANOS) : 0);
+            });
+      }
+      for (int i = 0; i < READERS; i++) {
+        repeat(node -> compute(node, grain));
+      }
+    }
+
+    private void write(Node node, int grain, SplittableRandom own) {
+      call(node.grains(), false, 0, new Hop(0, grain, true, nanos(own), List.of()));
+    }
+
+    private void compute(Node node, int grain) {
+      long number = ++computed;
+      var peer = node.grains().get(Peer.class, "p" + grain);
+      try (var since = node.reactive(() -> peer.writesSince(number))) {
+        since.tracker().next(LIMIT_IN_CROWD);
+      }
+    }
+
+    private void repeat(Consumer<Node> action) {
+      var node = nodes.get(here % nodes.size());
+      scheduler.start(
+          node.life(),
+          "crowd-" + ++here,
+          () -> {
+            while (!over) {
+              action.accept(node.engine());
+            }
+            here--;
+          });
+    }
+
+    void go() {
+      over = true;
+      while (here > 0) {
+        scheduler.sleep(1_000_000);
+      }
+      scheduler.sleep(1_000_000_000); // what is under way for them comes to its end
     }
   }
 

@@ -1,7 +1,7 @@
 package dev.evergreen.core.sim;
 
 import dev.evergreen.core.GrainTypes;
-import dev.evergreen.core.engine.EngineNode;
+import dev.evergreen.core.engine.CoreRuntime;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.Message;
@@ -106,7 +106,7 @@ final class Cluster {
             fence.map(present -> present.storageOf(id)).orElse(storage),
             random.split());
     node.started(
-        EngineNode.start(
+        CoreRuntime.start(
             engine,
             types.apply(address),
             scenario.settings(),

@@ -30,6 +30,16 @@ public final class MutantRun implements Trials {
     return failure(Simulation.VERSION_STORM, seed);
   }
 
+  @Override
+  public @Nullable String crowd(long seed) {
+    try {
+      AdmissionSimulationTest.checkInCrowd((int) seed);
+      return null;
+    } catch (SimulationFailure | AssertionError e) {
+      return e.toString();
+    }
+  }
+
   private static @Nullable String failure(Simulation simulation, long seed) {
     var verdict = Verdict.of(simulation, seed, false);
     return verdict.failed() ? verdict.summary() : null;

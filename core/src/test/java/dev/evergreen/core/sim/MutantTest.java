@@ -17,9 +17,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 /**
  * That the simulation can fail: the core, broken in one way, does not pass it, and fails in the way
  * that is to be expected. It is given what the core itself passes in every test run, no more: the
- * seeds of {@link SimulationTest}, {@link StormTest} and {@link VersionStormTest}, and the
- * schedules of {@link ExplorerTest}. The system property {@code evergreen.mutant} is a part of the
- * text of the only mutants to be tried.
+ * seeds of {@link SimulationTest}, {@link StormTest}, {@link VersionStormTest} and {@link
+ * AdmissionSimulationTest}, and the schedules of {@link ExplorerTest}. The system property {@code
+ * evergreen.mutant} is a part of the text of the only mutants to be tried.
  */
 final class MutantTest {
 
@@ -132,8 +132,34 @@ final class MutantTest {
             // A new activation was never believed while its result took longer than a renewal.
             new Caught(
                 new Mutant.Says(
-                    "engine.Cache", "!wasLeft || update.generation() <= answered", "true"),
+                    "engine.Cache", "!wasDeferred || update.generation() <= answered", "true"),
                 "IN_DOUBT"))
+        .filter(caught -> chosen(caught.mutant()));
+  }
+
+  /** What only those tell who write, or have something computed, without end. */
+  static Stream<Caught> mutantsOfRuns() {
+    var noResult = "NoNewResultException";
+    return Stream.of(
+            // Nothing protects runs from writes,
+            new Caught(new Mutant.DoesNothing("engine.Activation", "heldUpByRuns"), noResult),
+            // not if they were interrupted again and again,
+            new Caught(
+                new Mutant.Says(
+                    "engine.Runs", "run.discardedBefore() >= DISCARDS_BEFORE_PROTECTION", "false"),
+                noResult),
+            // nor if they were kept from beginning;
+            new Caught(
+                new Mutant.Says(
+                    "engine.Runs", "workers.nanos() - heldBackSince >= longest", "false"),
+                noResult),
+            // or it does so once.
+            new Caught(new Mutant.Says("engine.Runs", "    sheltered = false;\n", ""), noResult),
+            // Writes wait for runs as long as there are any.
+            new Caught(
+                new Mutant.Says(
+                    "engine.Runs", "Math.max(0, shelteredUntil - workers.nanos())", "longest"),
+                "GrainTimeoutException"))
         .filter(caught -> chosen(caught.mutant()));
   }
 
@@ -176,7 +202,7 @@ final class MutantTest {
                         closed.forEach(this::remove);
                         lines().end(closed);
                         long patience = base.settings().pushRetryAfter().toNanos();
-                        workers.after(patience, next -> runLeft(closed, next));
+                        workers.after(patience, next -> runDependents(closed, next));
                         closed.forEach(cache -> standings.tell(cache.dependents()));
                     """,
                     """
@@ -394,6 +420,14 @@ final class MutantTest {
   @MethodSource("mutantsOfVersions")
   void aBrokenSearchForCirclesIsCaughtBetweenVersions(Caught caught) throws InterruptedException {
     check(caught, VersionStormTest.SEEDS, MutantLoader.load(caught.mutant())::versionStorm);
+  }
+
+  @ParameterizedTest(allowZeroInvocations = true)
+  @MethodSource("mutantsOfRuns")
+  void runsAndWritesThatPassEachOtherForEverAreCaughtInACrowd(Caught caught)
+      throws InterruptedException {
+    var crowd = MutantLoader.load(caught.mutant());
+    check(caught, AdmissionSimulationTest.SEEDS_IN_CROWD, crowd::crowd);
   }
 
   private static void check(Caught caught, long seeds, LongFunction<@Nullable String> run)

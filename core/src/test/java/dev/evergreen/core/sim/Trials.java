@@ -32,6 +32,9 @@ public interface Trials {
   /** Runs a seed of the storm between two versions. */
   @Nullable String versionStorm(long seed);
 
+  /** Runs a seed of the crowd whose writes and computations hold each other up. */
+  @Nullable String crowd(long seed);
+
   /**
    * Explores the scope of this name, as every test run does.
    *

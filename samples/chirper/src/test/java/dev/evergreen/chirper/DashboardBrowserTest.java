@@ -18,7 +18,7 @@ import com.microsoft.playwright.options.ColorScheme;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
-import dev.evergreen.core.engine.EngineNode;
+import dev.evergreen.core.engine.CoreRuntime;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
@@ -98,7 +98,7 @@ final class DashboardBrowserTest {
             .add(User.class, UserGrain::new)
             .add(NameIndex.class, NameIndexGrain::new)
             .add(Archive.class, ArchiveGrain::new);
-    return EngineNode.start(
+    return CoreRuntime.start(
         new Engine(
             self,
             time,

@@ -174,12 +174,16 @@ final class Handover {
     }
   }
 
+  /** What is left stays there until there is a thread for it: it is done once, whoever comes. */
   private void startLeft() {
-    for (var work = left.poll(); work != null; work = left.poll()) {
-      if (!starts(work)) {
-        startLeftLater();
-        return;
+    try {
+      for (var work = left.peek(); work != null; work = left.peek()) {
+        threads.start(work);
+        left.remove(work);
       }
+    } catch (RuntimeException | Error e) {
+      startLeftLater();
+      return;
     }
     triesNoMore();
     if (!left.isEmpty()) {

@@ -174,6 +174,31 @@ final class HandoverTest {
     assertEquals(accepted.stream().sorted().toList(), done.stream().sorted().toList());
   }
 
+  /** As where there is no memory to keep it. */
+  @Test
+  void whatIsLeftIsNotLostWhereItCannotEvenBeTriedAgain() throws Exception {
+    world.refusesThreads = true;
+    handover.start(work("a"));
+    var again = world.alarms.removeFirst().task;
+    var deep = new Thread(null, () -> whereTheStackEnds(again), "deep", 256 * 1_024);
+    deep.start();
+    deep.join();
+    world.refusesThreads = false;
+    world.ring();
+    world.runNext();
+    assertEquals(List.of("a"), done);
+  }
+
+  /** At its end, and then further and further from it until there is room. */
+  @SuppressWarnings("InfiniteRecursion") // until the stack ends
+  private static void whereTheStackEnds(Runnable something) {
+    try {
+      whereTheStackEnds(something);
+    } catch (StackOverflowError e) {
+      something.run();
+    }
+  }
+
   private static final int ATTEMPTS = 200;
   private int attempts;
 
