@@ -117,6 +117,8 @@ export type ItemOf<V extends ViewName> = ResultOf<V> extends Page<infer T> ? T :
  * @param cursor the name of that field
  * @param idOf what stays the same of an item when it moves to another page, so that it is not shown twice on its way;
  *     undefined where items are never the same. By default records of the same content are the same
+ * @param until the name of a field for the cursor of the item that a page is to end with, if the view has one. The first page is
+ *     asked for so when there are others: what comes in changes that page only, and the others need not be asked for anew
  * @returns all pages so far as one, and `more`, which asks for a further one
  */
 export function useLivePages<V extends ViewName>(
@@ -124,6 +126,7 @@ export function useLivePages<V extends ViewName>(
   params: ParamsOf<V>,
   cursor: keyof ParamsOf<V> & string,
   idOf: (item: ItemOf<V>) => unknown = contentOf,
+  until?: keyof ParamsOf<V> & string,
 ): Pages<ItemOf<V>> & { more(): void } {
   const client = useClient();
   const key = stableJson(params);
@@ -133,10 +136,15 @@ export function useLivePages<V extends ViewName>(
   });
   const list = useMemo(
     () =>
-      new PageList(client, view, JSON.parse(key) as Readonly<Record<string, unknown>>, cursor, (item) =>
-        identify.current(item as ItemOf<V>),
+      new PageList(
+        client,
+        view,
+        JSON.parse(key) as Readonly<Record<string, unknown>>,
+        cursor,
+        (item) => identify.current(item as ItemOf<V>),
+        until,
       ),
-    [client, view, key, cursor],
+    [client, view, key, cursor, until],
   );
   const pages = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot) as Pages<ItemOf<V>>;
   return useMemo(() => ({ ...pages, more: list.more }), [pages, list]);

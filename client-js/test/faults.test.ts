@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createClient, Outbox } from "../src/index.js";
 import type { Client, ClientOptions, LiveError, Snapshot } from "../src/index.js";
 import { PageList } from "../src/pages.js";
-import { TestServer } from "./server.js";
+import { type Connection, type Subscribe, TestServer } from "./server.js";
 
 let server: TestServer;
 let clients: Client[];
@@ -453,6 +453,7 @@ describe("pages", () => {
   /** A list whose pages begin where a number says, as many servers have them. */
   async function twoPages(idOf?: (item: unknown) => unknown): Promise<{
     list: PageList;
+    connection: Connection;
     first(items: unknown[], next?: string): void;
     second(items: unknown[]): void;
     third(): Promise<(items: unknown[]) => void>;
@@ -482,7 +483,7 @@ describe("pages", () => {
         return list.snapshot().items;
       });
     await shown(4);
-    return { list, first, second, third, shown };
+    return { list, connection, first, second, third, shown };
   }
 
   it("show an item that moves from one to the other once", async () => {
@@ -509,6 +510,116 @@ describe("pages", () => {
     const { first, shown } = await twoPages((item) => (item as { n: number }).n);
     first([{ n: 4, votes: 1 }, { n: 1 }]);
     expect(await shown(3)).toEqual([{ n: 4, votes: 1 }, { n: 1 }, { n: 3 }]);
+  });
+
+  const refused = { type: "too-many-new-views", message: "Later.", status: 429 };
+
+  /** The next view that is asked for, whatever is no longer. */
+  async function asked(connection: Connection): Promise<Subscribe> {
+    let message = await connection.next();
+    while (message.type !== "subscribe") {
+      message = await connection.next();
+    }
+    return message as Subscribe;
+  }
+
+  it("go on where they did when one of the first page is gone", async () => {
+    const { list, connection, first, shown } = await twoPages();
+    first([{ n: 2 }, { n: 3 }], "3");
+    expect(await shown(3)).toEqual([{ n: 2 }, { n: 3 }, { n: 4 }]);
+    expect(list.snapshot().loading).toBe(false);
+    expect(connection.untaken).toBe(0);
+  });
+
+  it("are asked for anew where what comes behind an item is not what came there", async () => {
+    const { first, third, shown } = await twoPages();
+    first([{ n: 2 }, { n: 1 }], "1"); // The last has become the first.
+    (await third())([{ n: 3 }, { n: 4 }]);
+    expect(await shown(4)).toEqual([{ n: 2 }, { n: 1 }, { n: 3 }, { n: 4 }]);
+  });
+
+  it("stay while the next one is refused for now, but not when it is for good", async () => {
+    const { list, connection, first, shown } = await twoPages();
+    first([{ n: 0 }, { n: 1 }], "1");
+    const { id } = await connection.subscribed();
+    connection.say({ type: "end", id, error: refused });
+    await vi.waitFor(() => expect(list.snapshot().error?.status).toBe(429));
+    await shown(5);
+    const again = await asked(connection);
+    connection.say({ type: "end", id: again.id, error: { type: "forbidden", message: "No.", status: 403 } });
+    await vi.waitFor(() => expect(list.snapshot().error?.status).toBe(403));
+    expect(list.snapshot().items).toEqual([{ n: 0 }, { n: 1 }]);
+  });
+
+  it("can be wished for while others are on their way", async () => {
+    const { list, first, connection } = await twoPages();
+    first([{ n: 0 }, { n: 1 }], "1");
+    const second = await connection.subscribed();
+    await vi.waitFor(() => expect(list.snapshot().loading).toBe(true));
+    list.more();
+    list.more(); // Pressed twice: one page.
+    connection.result(second.id, "second", { items: [{ n: 2 }, { n: 3 }], next: "3" });
+    const third = await asked(connection);
+    expect(third.params).toEqual({ from: "3" });
+    connection.result(third.id, "third", { items: [{ n: 4 }, { n: 5 }], next: "5" });
+    await vi.waitFor(() => expect(list.snapshot().loading).toBe(false));
+    expect(list.snapshot().items).toHaveLength(6);
+  });
+
+  /** A list whose pages can be asked to end somewhere; a server that answers whatever is asked of it. */
+  it("behind the first are asked for once, whatever comes to that", async () => {
+    const list = new PageList(client(), "list", {}, "from", undefined, "until");
+    const numbers = Array.from({ length: 9 }, (_, i) => i + 1);
+    const most = 3;
+    const asked: Record<string, unknown>[] = [];
+    const open = new Map<number, Record<string, unknown>>();
+    const pageOf = ({ from, until }: Record<string, unknown>): unknown => {
+      const rest = numbers.slice(from === undefined ? 0 : numbers.indexOf(Number(from)) + 1);
+      const end = until === undefined ? most : rest.indexOf(Number(until)) + 1;
+      const items = rest.slice(0, end <= 0 || end > 2 * most ? most : end);
+      return { items: items.map((n) => ({ n })), next: items.length < rest.length ? String(items.at(-1)) : null };
+    };
+    list.subscribe(() => undefined);
+    const connection = await server.connection();
+    let tag = 0;
+    const answer = (id: number): void => connection.result(id, `t${tag++}`, pageOf(open.get(id) ?? {}));
+    const serve = async (): Promise<void> => {
+      for (;;) {
+        const message = await connection.next();
+        if (message.type === "subscribe") {
+          open.set(message.id, message.params);
+          asked.push(message.params);
+          answer(message.id);
+        } else if (message.type === "unsubscribe") {
+          open.delete(message.id);
+        }
+      }
+    };
+    void serve();
+    const settled = (count: number): Promise<void> =>
+      vi.waitFor(() => {
+        expect(list.snapshot()).toMatchObject({ loading: false });
+        expect(list.snapshot().items.map((item) => (item as { n: number }).n)).toEqual(numbers.slice(0, count));
+      });
+    const comes = (n: number): void => {
+      numbers.unshift(n);
+      [...open.keys()].forEach(answer);
+    };
+    await settled(3);
+    list.more();
+    await settled(6);
+    list.more();
+    await settled(9);
+    expect(asked).toEqual(expect.arrayContaining([{}, { until: "3" }, { from: "3" }, { from: "6" }]));
+    expect(asked).toHaveLength(4);
+    for (let i = 1; i <= most; i++) {
+      comes(-i);
+      await settled(9 + i);
+    }
+    expect(asked).toHaveLength(4);
+    comes(-4); // That is more than two pages: all begin elsewhere, once.
+    await settled(9);
+    expect(asked).toHaveLength(7);
   });
 
   it("show equal items that are no records, and those of one page, as they are", async () => {

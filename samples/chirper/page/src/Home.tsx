@@ -13,7 +13,7 @@ import { useSession } from "./session";
 /** The timeline of who is signed in. */
 export function Home() {
   const { name = "" } = useSession();
-  const timeline = useLivePages("timeline", {}, "behind", keyOf);
+  const timeline = useLivePages("timeline", {}, "behind", keyOf, "until");
   const outgoing = useOutgoing(name, timeline.items);
   useEffect(() => {
     document.title = "Home · Chirper";

@@ -19,10 +19,10 @@ export function More(props: {
   const { hasMore, loading, more } = props.pages;
   const lastBefore = useRef<Element | null>(null);
   useLayoutEffect(() => {
-    const first = lastBefore.current?.nextElementSibling;
-    if (loading || lastBefore.current === null || !first) return;
-    lastBefore.current = null;
-    (first as HTMLElement).focus({ preventScroll: true });
+    if (loading || lastBefore.current === null) return;
+    const first = lastBefore.current.nextElementSibling;
+    lastBefore.current = null; // Also where nothing came: what comes later was not asked for.
+    if (first !== null) (first as HTMLElement).focus({ preventScroll: true });
   }, [loading, props.count]);
   if (!hasMore && !loading) return null;
   const press = () => {
@@ -30,7 +30,7 @@ export function More(props: {
     more();
   };
   return (
-    <button type="button" className="button more" aria-disabled={loading} onClick={loading ? undefined : press}>
+    <button type="button" className="button more" aria-busy={loading} onClick={press}>
       {props.children}
     </button>
   );

@@ -73,7 +73,7 @@ function Tab({ name, tab }: { name: string; tab: PersonTab }) {
 }
 
 function PostsOf({ name }: { name: string }) {
-  const posts = useLivePages("posts", { name }, "behind", keyOf);
+  const posts = useLivePages("posts", { name }, "behind", keyOf, "until");
   return (
     <ShownPages of={posts}>
       {(chirps) =>

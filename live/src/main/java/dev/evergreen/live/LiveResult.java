@@ -204,29 +204,38 @@ public abstract class LiveResult {
       while (pause == 0 && !isStopped()) {
         var result = tracker.poll(LONG);
         if (result.isPresent()) {
-          pause = follow(read(result.get(), tracker.freshness()), tracker);
+          pause = follow(read(result.get(), tracker.freshness()), tracker, 0);
         }
       }
       return pause;
     }
   }
 
+  /**
+   * Each time all that it reads is called anew, which may take far longer than a run of what is
+   * followed: so how long that takes is paid for, too.
+   */
   private void askWhileItChanges(Computation<?> computation, long pause)
       throws InterruptedException {
     long wait = pause;
+    long unpaid = 0; // As of the last, which was the same as before.
     while (wait > 0 && !closing.await(wait, TimeUnit.NANOSECONDS)) {
+      long began = System.nanoTime();
       var asked = ask(computation, Freshness.IN_DOUBT);
-      if (tagOf(present).equals(asked.tag()) || asked.error() != null) {
-        awaitFollowing();
-        return;
-      }
-      wait = follow(asked, null);
+      long took = System.nanoTime() - began;
+      boolean still = tagOf(present).equals(asked.tag()) || asked.error() != null;
+      wait = still ? 0 : follow(asked, null, took);
+      unpaid = still ? took : 0;
     }
+    awaitFollowing(unpaid);
   }
 
   /** Else whatever rests for a moment would be followed at once, all of a payer's together. */
-  private void awaitFollowing() throws InterruptedException {
-    var _ = closing.await(home.payFor(this, LiveResults.WORK_OF_FOLLOWING), TimeUnit.NANOSECONDS);
+  private void awaitFollowing(long asking) throws InterruptedException {
+    if (!isStopped()) {
+      long pause = home.payFor(this, LiveResults.WORK_OF_FOLLOWING, asking);
+      var _ = closing.await(pause, TimeUnit.NANOSECONDS);
+    }
   }
 
   private static String tagOf(@Nullable Present present) {
@@ -238,7 +247,7 @@ public abstract class LiveResult {
     try {
       long pause;
       do {
-        pause = follow(ask(computation, Freshness.CURRENT), null);
+        pause = follow(ask(computation, Freshness.CURRENT), null, 0);
       } while (!closing.await(Math.max(period.toNanos(), pause), TimeUnit.NANOSECONDS));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -313,17 +322,21 @@ public abstract class LiveResult {
    * By the thread that follows the results, so that the last one stays the last meanwhile.
    *
    * @param tracker which shows how fresh it is; null if it was asked for
+   * @param asking for how many nanoseconds it was asked for, as far as that is to be paid for
    * @return for how many nanoseconds no other is to be made; it is shown as doubtful then, as it
    *     may have been replaced long before that
    */
-  private long follow(Present next, @Nullable ResultTracker<?> tracker) {
+  private long follow(Present next, @Nullable ResultTracker<?> tracker, long asking) {
     var last = present;
     if (last != null && last.tag().equals(next.tag())) {
       publish(next, tracker);
       return 0;
     }
     prepare(last, next);
-    long pause = home.payFor(this, LiveResults.workOf(next));
+    long pause =
+        last == null
+            ? home.payForFirst(this, next)
+            : home.payFor(this, LiveResults.workOf(next), asking);
     if (pause == 0) {
       publish(next, tracker);
     } else {

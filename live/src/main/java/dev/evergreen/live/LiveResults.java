@@ -7,11 +7,15 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +41,14 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   /** To write, hash and send so many bytes costs about as much as to make a short result. */
   static final int BYTES_OF_WORK = 16 << 10;
+
+  /** So long may computations be asked for each unit of work, a quarter of the time at least. */
+  private static final double NANOS_OF_WORK = 625_000;
+
+  private static final double LEAST_NANOS = 2.5e8;
+
+  /** What takes longer waits for somebody rather than works. */
+  private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   /** So much for its key is a part of what every computation costs. */
   private static final int SHORT_KEY_BYTES = 512;
@@ -64,8 +76,18 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     private final Allowance newResults =
         new Allowance(limits.maxNewPerSecond(), BURST_SECONDS, System.nanoTime());
 
-    private final Allowance work =
-        new Allowance(limits.maxWorkPerSecond(), BURST_SECONDS_OF_WORK, System.nanoTime());
+    /** Of what it asks for. */
+    private final Allowance asked = ofWork(limits.maxWorkPerSecond());
+
+    /** Of results: by themselves, as there may be more of them than any message is to wait for. */
+    private final Allowance results = ofWork(limits.maxWorkPerSecond());
+
+    /** Of the time in which its computations are asked, in nanoseconds. */
+    private final Allowance asking =
+        ofWork(Math.max(LEAST_NANOS, NANOS_OF_WORK * limits.maxWorkPerSecond()));
+
+    /** Until then that is counted. */
+    private long askedUntil = System.nanoTime() - LONGEST_NANOS;
 
     /** Those of its results without users, the longest first. */
     private final Set<LiveResult> idle = new LinkedHashSet<>();
@@ -75,9 +97,27 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     /** Of its results. */
     private long bytes;
 
-    private boolean isLikeNew(long now) {
-      return made == 0 && newResults.isFull(now) && work.isFull(now);
+    /**
+     * What is asked for at the same time takes longer for that, so the time counts once: that in
+     * which something is asked, whatever it is.
+     */
+    private double timeOfAsking(long took, long now) {
+      if (took <= 0) {
+        return 0;
+      }
+      long uncounted = now - askedUntil;
+      askedUntil = now;
+      return Math.min(Math.min(took, uncounted), LONGEST_NANOS);
     }
+
+    private boolean isLikeNew(long now) {
+      return made == 0
+          && Stream.of(newResults, asked, results, asking).allMatch(each -> each.isFull(now));
+    }
+  }
+
+  private static Allowance ofWork(double perSecond) {
+    return new Allowance(perSecond, BURST_SECONDS_OF_WORK, System.nanoTime());
   }
 
   /** None yet, of what a node computes. */
@@ -184,31 +224,74 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   }
 
   /**
-   * Counts work that is done for these payers.
+   * Counts work that is about to be done for these payers, one after the other: it is due when all
+   * that they asked for before has been made up for. Whoever waits for each piece of its work, and
+   * asks for the next when that is done, has its turn among others of the same payer, and waits for
+   * one piece of each of them at most. None of it is refused.
    *
-   * @return for how many nanoseconds no more of it is to be done, so that it is made up for; none
-   *     of it is refused
+   * @return in how many nanoseconds it is due
    */
   public synchronized long pay(List<?> payers, int work) {
-    return owe(payers.stream().map(this::share).toList(), work);
+    long now = System.nanoTime();
+    return due(payers.stream().mapToLong(payer -> share(payer).asked.borrow(work, now)));
   }
 
   /**
-   * Counts work that is done for a result. It is paid for by whom it was made for; where they have
-   * nothing left, by somebody else who uses it and has: what one has used up takes nothing from the
-   * others.
+   * Counts what was done for a result that differs from the one before. It is paid for by whom it
+   * was made for; where they have not enough left, by somebody else who uses it and has: what one
+   * has used up takes nothing from the others.
+   *
+   * @param asking for how long it was asked for, until now
+   * @return for how many nanoseconds no other is to be made of it
+   */
+  synchronized long payFor(LiveResult result, int work, long asking) {
+    return payForResults(payersOf(result, work), work, asking);
+  }
+
+  /**
+   * Counts the first result of a computation, which is shown whatever is owed. So it is counted
+   * where new ones are bounded: a long one as several.
    *
    * @return for how many nanoseconds no other is to be made of it
    */
-  synchronized long payFor(LiveResult result, int work) {
+  synchronized long payForFirst(LiveResult result, Present first) {
     long now = System.nanoTime();
-    var payers =
-        Stream.concat(Stream.of(result.payers), result.users.keySet().stream())
-            .map(each -> each.stream().map(this::share).toList())
-            .filter(each -> each.stream().noneMatch(share -> share.work.isUsedUp(now)))
-            .findFirst()
-            .orElseGet(() -> shares(result));
-    return owe(payers, work);
+    int more = workOf(first) - 1;
+    shares(result).forEach(share -> share.newResults.borrow(more, now));
+    return payForResults(payersOf(result, 0), 0, 0);
+  }
+
+  private long payForResults(List<Share> payers, int work, long asking) {
+    long now = System.nanoTime();
+    return due(
+        payers.stream()
+            .mapToLong(
+                share ->
+                    Math.max(
+                        share.results.borrow(work, now),
+                        share.asking.borrow(share.timeOfAsking(asking, now), now))));
+  }
+
+  /** Who pays for a result: those who have enough left before those who have something. */
+  private List<Share> payersOf(LiveResult result, int work) {
+    long now = System.nanoTime();
+    return payersOf(result, share -> share.results.has(work, now) && !isInDebt(share, now))
+        .or(() -> payersOf(result, share -> !isInDebt(share, now)))
+        .orElseGet(() -> shares(result));
+  }
+
+  private boolean isInDebt(Share share, long now) {
+    return share.results.isUsedUp(now) || share.asking.isUsedUp(now);
+  }
+
+  private Optional<List<Share>> payersOf(LiveResult result, Predicate<Share> can) {
+    var users = result.users.keySet();
+    // Who has left pays for nothing that others use.
+    var first = users.isEmpty() || users.contains(result.payers) ? result.payers : null;
+    return Stream.concat(Stream.ofNullable(first), users.stream())
+        .map(each -> each.stream().map(this::share).toList())
+        .filter(each -> each.stream().allMatch(can))
+        .findFirst();
   }
 
   /** How much work it is to make this. */
@@ -216,9 +299,8 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     return 1 + made.length() / BYTES_OF_WORK;
   }
 
-  private long owe(List<Share> payers, int work) {
-    long now = System.nanoTime();
-    long pause = payers.stream().mapToLong(share -> share.work.owe(work, now)).max().orElse(0);
+  private long due(LongStream each) {
+    long pause = each.max().orElse(0);
     if (pause > 0) {
       waits.increment();
     }

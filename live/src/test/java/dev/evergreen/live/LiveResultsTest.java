@@ -777,6 +777,12 @@ final class LiveResultsTest {
     return new LiveLimits(99, 99, 99, most, 10 * MOST, 10 * MOST, Duration.ofHours(1));
   }
 
+  /** Has more results made for this payer than may be. */
+  private void useUp(String payer) {
+    var other = acquire("of " + payer, payer, () -> 0);
+    assertTrue(results.payFor(other, MORE_THAN_IS_SAVED, 0) > 0);
+  }
+
   /** Has results made until they are too many to be pushed; answers what was told last. */
   private String changeTooOften(Watched watched) throws Exception {
     var told = watched.next();
@@ -850,7 +856,7 @@ final class LiveResultsTest {
   @Test
   void somebodyElseWhoUsesItPaysForWhoCannot() throws Exception {
     limits(workPerSecond(1));
-    results.pay(List.of("p"), MORE_THAN_IS_SAVED);
+    useUp("p");
     var both = new CountDownLatch(1);
     var value = new AtomicInteger();
     Computation<?> computation =
@@ -862,7 +868,7 @@ final class LiveResultsTest {
     assertSame(one, acquire("a", "q", computation));
     both.countDown();
     assertEquals("1! CURRENT", one.next());
-    results.pay(List.of("q"), MORE_THAN_IS_SAVED);
+    useUp("q");
     node.changed();
     assertEquals("2! IN_DOUBT", one.next());
   }
@@ -871,15 +877,19 @@ final class LiveResultsTest {
   void longResultsCountAsSeveral() throws Exception {
     limits(workPerSecond(1));
     var length = 6 * LiveResults.BYTES_OF_WORK;
-    assertTrue(acquire("a", "p", () -> "x".repeat(length)).next().endsWith("CURRENT"));
-    assertTrue(acquire("b", "p", () -> "y".repeat(length)).next().endsWith("IN_DOUBT"));
+    var value = new AtomicInteger();
+    var one = acquire("a", "p", () -> "x".repeat(length) + value.incrementAndGet());
+    for (var freshness : List.of("CURRENT", "CURRENT", "IN_DOUBT")) {
+      assertTrue(one.next().endsWith(freshness), freshness);
+      node.changed();
+    }
     assertEquals("1! CURRENT", acquire("c", "q", () -> 1).next());
   }
 
   @Test
   void whoComesAgainHasNoNewAllowance() throws Exception {
     limits(workPerSecond(1));
-    results.pay(List.of("p"), MORE_THAN_IS_SAVED);
+    useUp("p");
     results.sweep();
     assertEquals("1! IN_DOUBT", acquire("a", "p", () -> 1).next());
   }
@@ -887,7 +897,7 @@ final class LiveResultsTest {
   @Test
   void whatIsAskedAtIntervalsIsPaidForAsWell() throws Exception {
     limits(workPerSecond(1));
-    results.pay(List.of("p"), MORE_THAN_IS_SAVED);
+    useUp("p");
     Computation<?> computation = () -> 1;
     var one =
         results.acquire(
@@ -897,13 +907,77 @@ final class LiveResultsTest {
     assertEquals("1! IN_DOUBT", one.next());
   }
 
+  /** Seen: what was beyond ten seconds' worth was let off, so that most of many was free. */
   @Test
-  void nobodyOwesMoreThanCanBeSaved() {
+  void whoeverComesLaterWaitsForAllThatCameBefore() {
     limits(workPerSecond(1));
-    long most = TimeUnit.SECONDS.toNanos(10);
-    for (int i = 0; i < 9; i++) {
-      assertTrue(results.pay(List.of("p"), MORE_THAN_IS_SAVED) <= most);
+    assertEquals(0, results.pay(List.of("p"), 10));
+    long last = 0;
+    for (int i = 1; i <= 9; i++) {
+      long due = results.pay(List.of("p"), 10);
+      assertTrue(due > last, () -> "as many wait as may, at " + due);
+      last = due;
     }
     assertEquals(0, results.pay(List.of("q"), 1));
+  }
+
+  @Test
+  void whatIsAskedForDoesNotWaitForResultsNorTheyForThat() throws Exception {
+    limits(workPerSecond(1));
+    useUp("p");
+    assertEquals(0, results.pay(List.of("p"), 1));
+    assertTrue(results.pay(List.of("q"), MORE_THAN_IS_SAVED) > 0);
+    assertEquals("1! CURRENT", acquire("a", "q", () -> 1).next());
+  }
+
+  /** Seen: it counted as one, however many calls it made anew. */
+  @Test
+  void howLongIsAskedIsPaidForByEachWhoHasItDone() {
+    limits(workPerSecond(1));
+    var one = acquire("a", "p", () -> 1);
+    long took = TimeUnit.MINUTES.toNanos(1); // Of which five seconds count; half is saved up.
+    long pause = results.payFor(one, 1, took);
+    assertTrue(pause > 0);
+    long more = results.payFor(acquire("b", "p", () -> 1), 1, took) - pause;
+    assertTrue(more < pause / 2, "it counts twice, as two were asked for at the same time");
+    assertEquals(0, results.payFor(acquire("c", "q", () -> 1), 1, 0));
+  }
+
+  @Test
+  void aLongFirstResultCountsAsSeveralNewOnes() throws Exception {
+    limits(new LiveLimits(99, 99, 1, 99, 99 * MOST, 99 * MOST, Duration.ofHours(1)));
+    var length = 5 * LiveResults.BYTES_OF_WORK;
+    var made = new AtomicInteger(); // Sixty are saved up.
+    var refused =
+        refused(
+            () -> {
+              for (int i = 0; i < 40; i++) {
+                acquire("a" + i, "p", () -> made.incrementAndGet() + "x".repeat(length)).next();
+              }
+            });
+    assertEquals(Reason.TOO_MANY_NEW, refused);
+    assertTrue(made.get() >= 10, made + " were made");
+    acquire("b", "q", () -> 1);
+  }
+
+  @Test
+  void whoHasLeftPaysForNothingThatOthersUse() throws Exception {
+    limits(new LiveLimits(99, 1, 99, 1, MOST, MOST, Duration.ofHours(1)));
+    var own = acquire("own", "q", () -> 1);
+    var left = acquire("left", "p", () -> 1);
+    left.result();
+    acquire("left", "q", () -> 1);
+    release(left, "p"); // There is no room for it at the other.
+    assertTrue(results.payFor(left, MORE_THAN_IS_SAVED, 0) > 0);
+    assertTrue(results.payFor(own, 0, 0) > 0, "it was not the one that uses it who paid");
+  }
+
+  @Test
+  void whoHasEnoughLeftPaysBeforeWhoHasTooLittle() {
+    limits(workPerSecond(1));
+    var both = acquire("a", "p", () -> 1);
+    assertEquals(0, results.payFor(both, 9, 0));
+    acquire("a", "q", () -> 1);
+    assertEquals(0, results.payFor(both, 5, 0));
   }
 }

@@ -435,22 +435,28 @@ final class Edge extends Handler.Abstract {
     guard.checkOrigin(request);
     payForOpening(address, place);
     var still = stillConnected();
+    // The views in its body are paid for one by one.
     var exchange =
-        new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place, hub::pay);
+        new Exchange(
+            request, settings, LIVE, "", () -> caller(request, LIVE), place, (_, _) -> 0);
     var wishes = exchange.body(Watch.class).subscribe();
     var caller = exchange.caller();
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
       throw Json.badParams("Two views have the same id.");
     }
-    // What this owes is waited for with what is asked for next.
-    hub.pay(caller.payers(address), wishes.size());
     var stream = stream(request, response, callback, caller, address);
     stream.onlyIf(still);
     if (wantsDeltas(request)) {
       stream.takeDeltas();
     }
     stream.start();
+    // The rest is the stream's work, as what a WebSocket asks for is its own.
+    place.close();
     for (var wish : wishes) {
+      stream.awaitTurn();
+      if (stream.isOver()) {
+        return;
+      }
       try {
         hub.checkRoom(stream.subscriptions().size());
         var params = wish.params().filter(JsonNode::isObject).orElseGet(Json::emptyObject);

@@ -32,7 +32,7 @@ final class Exchange implements Request {
   private Caller caller;
   private @Nullable Fields query;
 
-  /** Has work paid for; answers for how many nanoseconds no more is to be done. */
+  /** Has work paid for; answers in how many nanoseconds it is due. */
   interface Paying {
     long pay(List<?> payers, int work);
   }
@@ -175,16 +175,23 @@ final class Exchange implements Request {
     return Json.decode(Json.tree(bytes), type);
   }
 
-  /** Before it is decoded and acted on, which is most of the work. */
+  /**
+   * Before it is decoded and acted on, which is most of the work. In pieces, so that what else is
+   * asked for from the same address has its turn meanwhile.
+   */
   private void payFor(int bytes) {
-    int work = bytes / Hub.BODY_BYTES_OF_WORK;
     var own = place;
-    if (work == 0 || own == null) {
+    if (own == null) {
       return;
     }
-    long pause = paying.pay(caller.payers(payer()), work);
-    if (pause > 0) {
+    var payers = caller.payers(payer());
+    boolean rested = false;
+    for (int left = bytes / Hub.BODY_BYTES_OF_WORK; left > 0; left -= Hub.MOST_WORK_AT_A_TIME) {
+      long pause = paying.pay(payers, Math.min(left, Hub.MOST_WORK_AT_A_TIME));
       rest(own, pause);
+      rested |= pause > 0;
+    }
+    if (rested) {
       callerByNow();
     }
   }

@@ -26,6 +26,9 @@ final class Hub {
    */
   static final int WORK_OF_OPENING = 10;
 
+  /** So much is paid for in one go: others of the address wait for that in turn. */
+  static final int MOST_WORK_AT_A_TIME = WORK_OF_OPENING;
+
   /** So much of a body takes as much work as a short result; a shorter one is none beside. */
   static final int BODY_BYTES_OF_WORK = 1 << 10;
 
@@ -171,10 +174,10 @@ final class Hub {
   }
 
   /**
-   * Has these pay for work that is done for them.
+   * Has these pay for work that is about to be done for them.
    *
-   * @return for how many nanoseconds no more is to be done for them, as too much was; they wait, so
-   *     that nobody else does, and nothing is refused
+   * @return in how many nanoseconds it is their turn; they wait, so that nobody else does, and
+   *     nothing is refused
    */
   long pay(List<?> payers, int work) {
     return live.pay(payers, work);

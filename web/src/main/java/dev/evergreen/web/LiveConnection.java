@@ -34,6 +34,9 @@ abstract class LiveConnection {
 
   private static final int BURST_SECONDS = 10;
 
+  /** Less than a client waits for an answer when it asks whether the server is alive. */
+  private static final long SIGN_OF_LIFE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
   private sealed interface Work {
 
     record Control(String message) implements Work {}
@@ -309,11 +312,34 @@ abstract class LiveConnection {
     return readingPaused;
   }
 
-  /** Waits so long, or until it is over: then there is nothing left to wait for. */
-  final synchronized void rest(long nanos) throws InterruptedException {
+  /**
+   * Waits until it is this connection's turn among all for which as much is done as may be. By
+   * connections alone work is not bounded enough, since who comes by another one may begin anew.
+   */
+  final void awaitTurn() {
+    try {
+      rest(hub.pay(caller.payers(address), 1));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Does nothing for so long, if at all, or until it is over. */
+  void rest(long nanos) throws InterruptedException {
+    restUntilOver(nanos);
+  }
+
+  /**
+   * Waits so long, or until it is over: then there is nothing left to wait for. A question whether
+   * the server is alive may lie unread meanwhile, so that is said unasked.
+   */
+  private synchronized void restUntilOver(long nanos) throws InterruptedException {
     long deadline = System.nanoTime() + nanos;
     for (long left = nanos; left > 0 && !over; left = deadline - System.nanoTime()) {
-      TimeUnit.NANOSECONDS.timedWait(this, left);
+      TimeUnit.NANOSECONDS.timedWait(this, Math.min(left, SIGN_OF_LIFE_NANOS / 2));
+      if (System.nanoTime() - lastWriteNanos > SIGN_OF_LIFE_NANOS) {
+        heartbeat();
+      }
     }
   }
 

@@ -14,7 +14,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.zip.DataFormatException;
 import org.eclipse.jetty.util.Blocker;
 import org.eclipse.jetty.util.Callback;
@@ -28,8 +27,6 @@ import org.jspecify.annotations.Nullable;
 
 /** One WebSocket, over which a browser watches many views. */
 final class LiveSocket extends LiveConnection implements FrameHandler {
-  private static final long LONGEST_REST_NANOS = TimeUnit.SECONDS.toNanos(1);
-
   /** Frames of a client are let through in bursts of ten seconds' worth. */
   private static final int BURST_SECONDS = 10;
 
@@ -119,9 +116,6 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       }
     }
     callback.succeeded();
-    if (!isOver() && frame.getOpCode() != OpCode.CONTINUATION) {
-      payFor(1);
-    }
     // When it is over, only the client's close frame is waited for, and not amid a flood.
     if (isOver() ? within : !pauseReading()) {
       readMore();
@@ -129,18 +123,17 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   }
 
   /**
-   * Nothing more is read until these messages are paid for. By connections alone they are not
-   * bounded enough, since who comes by another one may send anew.
+   * That it is not read meanwhile is no silence of the client's; and what it sends until then is no
+   * flood, though it is read at once after that.
    */
-  private void payFor(int messages) {
-    try {
-      // Less than a client waits for the answer to a ping, which may be next.
-      long pause = Math.min(hub.pay(caller.payers(address), messages), LONGEST_REST_NANOS);
-      // That it is not read meanwhile is no silence of the client's.
-      lastHeardNanos = System.nanoTime() + pause;
-      rest(pause);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+  @Override
+  void rest(long nanos) throws InterruptedException {
+    if (nanos > 0) {
+      long then = System.nanoTime();
+      lastHeardNanos = then + nanos;
+      super.rest(nanos);
+      long now = System.nanoTime();
+      List.of(messages, pieces, parts).forEach(each -> each.keepAllSince(then, now));
     }
   }
 
@@ -156,10 +149,11 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private void take(Frame frame) {
     switch (frame.getOpCode()) {
-      case OpCode.PING -> pong(payload(frame));
-      case OpCode.PONG -> {
-        // That it came is all there is to know.
+      case OpCode.PING -> {
+        pong(payload(frame));
+        awaitTurn();
       }
+      case OpCode.PONG -> awaitTurn(); // That it came is all there is to know.
       case OpCode.BINARY -> malformed(UNSUPPORTED_DATA, "Messages are text.");
       default -> takeText(frame);
     }
@@ -233,14 +227,17 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   /**
    * Several in one. A client may ask for all its views in one go, and for others soon after; what
-   * is more than that is a flood, in however few frames.
+   * is more than that is a flood, in however few frames. Each has its turn, since others may wait
+   * for theirs.
    */
   private void takeAll(JsonNode messages) {
     if (messages.size() > MOST_IN_ONE || !parts.use(messages.size(), System.nanoTime())) {
       cut("flood", POLICY_VIOLATION, "Too many messages in one.");
       return;
     }
-    payFor(messages.size());
+    if (messages.isEmpty()) {
+      awaitTurn();
+    }
     var share = new Share(System::nanoTime, Carriers::letOthersRun);
     for (var message : messages) {
       if (!isOver()) {
@@ -252,13 +249,17 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private void takeMessage(JsonNode message) {
     var type = message.path("type").asText("");
-    if (type.equals("heartbeat")) {
-      return;
-    }
     if (type.equals("ping")) {
+      // Before it waits: who gets no answer soon takes the server to be gone.
       say(Messages.heartbeat());
-      return;
     }
+    awaitTurn();
+    if (!isOver() && !type.equals("ping") && !type.equals("heartbeat")) {
+      act(type, message);
+    }
+  }
+
+  private void act(String type, JsonNode message) {
     var id = message.path("id");
     if (!id.isIntegralNumber() || !id.canConvertToLong()) {
       malformed(POLICY_VIOLATION, "A message has a type and an integer id.");

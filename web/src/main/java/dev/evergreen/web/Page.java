@@ -3,6 +3,7 @@ package dev.evergreen.web;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 
 /**
  * The result of a view that is read page by page: {@code useLivePages} of {@code @evergreen/client}
@@ -32,5 +33,33 @@ public record Page<T>(List<T> items, Optional<String> next) {
     }
     var page = items.subList(0, most);
     return new Page<>(page, Optional.of(cursor.apply(page.getLast())));
+  }
+
+  /**
+   * A page that ends with the item of this cursor, as long as that makes no more than two pages: so
+   * what comes in before that changes this page only, and the one behind it stays what it is. It is
+   * as long as others if there is no cursor, or no item of it among so many.
+   *
+   * @param until the cursor of the last item, as the page told it before as its {@code next}
+   * @param most how many items a page holds otherwise
+   * @param cursor by which the view finds the items behind this one
+   * @param first finds the first items, as many as it is given
+   */
+  public static <T> Page<T> upTo(
+      Optional<String> until,
+      int most,
+      Function<? super T, String> cursor,
+      IntFunction<? extends List<T>> first) {
+    if (until.isEmpty()) {
+      return of(first.apply(most + 1), most, cursor);
+    }
+    var items = first.apply(2 * most + 1);
+    for (int end = 1; end <= Math.min(items.size(), 2 * most); end++) {
+      if (cursor.apply(items.get(end - 1)).equals(until.get())) {
+        var page = items.subList(0, end);
+        return new Page<>(page, end < items.size() ? until : Optional.empty());
+      }
+    }
+    return of(items, most, cursor);
   }
 }

@@ -14,8 +14,6 @@ import java.util.concurrent.TimeUnit;
  * is refused.
  */
 final class Places {
-  private static final long LONGEST_REST_NANOS = TimeUnit.SECONDS.toNanos(3);
-
   /** So long does who goes on wait for a place at most. */
   static final Duration GO_ON_WITHIN = Duration.ofSeconds(5);
 
@@ -76,12 +74,13 @@ final class Places {
     }
 
     /**
-     * Waits so long without the place, if at all, but less than a client waits for a sign of life:
-     * else an address that owes much could open nothing any more.
+     * Waits so long without the place, if at all.
+     *
+     * @throws WebException 503 if there is none for too long after that
      */
     void rest(long nanos) throws InterruptedException {
       if (nanos > 0) {
-        leaveFor(() -> TimeUnit.NANOSECONDS.sleep(Math.min(nanos, LONGEST_REST_NANOS)));
+        leaveFor(() -> TimeUnit.NANOSECONDS.sleep(nanos));
       }
     }
 

@@ -30,4 +30,24 @@ final class PageTest {
       assertEquals(List.copyOf(ALL), seen, "pages of " + most);
     }
   }
+
+  private static Page<String> upTo(String until, int most) {
+    return Page.upTo(
+        Optional.of(until), most, item -> item, count -> ALL.stream().limit(count).toList());
+  }
+
+  @Test
+  void aPageEndsWhereItIsToUnlessThatIsTooMuch() {
+    assertEquals(new Page<>(List.of("a", "b", "c"), Optional.of("c")), upTo("c", 2));
+    assertEquals(new Page<>(List.of("a", "b", "c", "d"), Optional.of("d")), upTo("d", 2));
+    assertEquals(new Page<>(List.of("a", "b"), Optional.of("b")), upTo("e", 2));
+    assertEquals(new Page<>(List.of("a"), Optional.of("a")), upTo("a", 9));
+    assertEquals(new Page<>(List.copyOf(ALL), Optional.empty()), upTo("e", 3));
+  }
+
+  @Test
+  void aPageWhoseEndIsGoneIsAsLongAsOthers() {
+    assertEquals(new Page<>(List.of("a", "b"), Optional.of("b")), upTo("bb", 2));
+    assertEquals(new Page<>(List.copyOf(ALL), Optional.empty()), upTo("x", 5));
+  }
 }

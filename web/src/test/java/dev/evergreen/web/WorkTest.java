@@ -7,14 +7,25 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.live.HandNode;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.websocket.core.Frame;
+import org.eclipse.jetty.websocket.core.OpCode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -24,6 +35,7 @@ final class WorkTest {
   private static final String ADA = "192.0.2.1";
   private static final String BOB = "192.0.2.2";
   private static final int SECONDS = 20;
+  private static final int THOUSAND = 1_000;
 
   record Note(String what, String text) {}
 
@@ -31,10 +43,10 @@ final class WorkTest {
   private final AtomicInteger value = new AtomicInteger();
   private final List<String> handled = new CopyOnWriteArrayList<>();
 
-  /** What is saved up is ten times this. */
-  private WebServer server = start(WebSettings.DEFAULT);
+  private WebServer server = start(1, WebSettings.DEFAULT);
 
-  private WebServer start(WebSettings settings) {
+  /** What is saved up is ten times the work of a second. */
+  private WebServer start(int workPerSecond, WebSettings settings) {
     if (server != null) {
       server.close();
     }
@@ -42,7 +54,7 @@ final class WorkTest {
         WebServer.builder(node)
             .port(0)
             .behind(Proxies.xForwardedFor("127.0.0.1"))
-            .settings(settings.withMaxWorkPerSecond(2))
+            .settings(settings.withMaxWorkPerSecond(workPerSecond))
             .view(
                 LiveView.of(
                     "value", LiveView.NoParams.class, Authorisation.everyone(), none -> value::get))
@@ -108,30 +120,149 @@ final class WorkTest {
   /** Who is made to wait must not be cut for being silent meanwhile. */
   @Test
   void whoWaitsIsNotSilent() {
-    start(WebSettings.DEFAULT.withSilenceAfter(Duration.ofMillis(500)));
+    start(1, WebSettings.DEFAULT.withSilenceAfter(Duration.ofMillis(500)));
     try (var ada = from(ADA)) {
-      ada.send("[" + String.join(",", Collections.nCopies(20, "{\"type\":\"ping\"}")) + "]");
-      assertNotNull(ada.poll(Browser.PATIENCE), "it was cut: " + server.counts());
+      ada.send(pings(4));
+      for (int i = 0; i < 4; i++) {
+        assertNotNull(ada.poll(Browser.PATIENCE), "it was cut: " + server.counts());
+      }
       assertFalse(ada.isClosed());
+    }
+  }
+
+  private static String pings(int count) {
+    return "[" + String.join(",", Collections.nCopies(count, "{\"type\":\"ping\"}")) + "]";
+  }
+
+  /** Seen: all of them were paid for by one rest of a second. */
+  @Test
+  void eachOfSeveralMessagesInOneHasItsTurn() {
+    start(2, WebSettings.DEFAULT);
+    try (var ada = from(ADA)) {
+      ada.send(pings(20));
+      for (int i = 0; i < 20; i++) {
+        assertNotNull(ada.poll(Browser.PATIENCE));
+      }
+      // Ten are saved up; a thread that is woken late may save some up, too.
+      long waits = server.counts().waits();
+      assertTrue(waits > 5, "they waited " + waits + " times");
+    }
+  }
+
+  /** One who asks for little has a turn after each piece of what the others ask for. */
+  @Test
+  void whoAsksForLittleIsServedAmidWhoAsksForMuch() {
+    start(20, WebSettings.DEFAULT);
+    var others = new ArrayList<Browser>();
+    try (var ada = from(ADA)) {
+      for (int i = 0; i < 10; i++) {
+        others.add(from(ADA));
+        others.getLast().send(pings(300));
+      }
+      ada.subscribe(1, "value", "{}", null);
+      assertEquals("result", ada.next().path("type").asText());
+      for (var other : others) {
+        int answers = 0;
+        while (other.poll(Duration.ZERO) != null) {
+          answers++;
+        }
+        assertTrue(answers < 300, "somebody had all done before");
+        assertFalse(other.isClosed());
+      }
+    } finally {
+      others.forEach(Browser::close);
+    }
+  }
+
+  /** What a client asks lies behind what it sent before; it must not take the server to be gone. */
+  @Test
+  void whoWaitsForLongHearsThatTheServerIsAlive() {
+    try (var ada = from(ADA)) {
+      var another = asked(() -> from(ADA));
+      Await.until("it waits", () -> server.counts().waits() > 0);
+      ada.subscribe(1, "value", "{}", null);
+      var first = Objects.requireNonNull(ada.poll(Browser.PATIENCE));
+      assertEquals("heartbeat", first.path("type").asText());
+      assertFalse(another.isDone(), "it was its turn already");
+    }
+  }
+
+  @Test
+  void aPingIsAnsweredBeforeItWaits() {
+    try (var ada = from(ADA)) {
+      var another = asked(() -> from(ADA));
+      Await.until("it waits", () -> server.counts().waits() > 0);
+      ada.send("{\"type\":\"ping\"}");
+      assertNotNull(ada.poll(Browser.PATIENCE));
+      assertFalse(another.isDone(), "it was answered in its turn only");
+    }
+  }
+
+  /** Seen: what had come meanwhile was read at once after that, and taken for a flood. */
+  @Test
+  void whatIsSentWhileNothingIsReadIsNoFlood() {
+    var settings =
+        WebSettings.DEFAULT.withMaxMessagesPerSecond(5).withMaxWorkPerSecond(THOUSAND);
+    var counters = new Counters();
+    var hub = new Hub(node, Map.of(), settings, new Failures(failure -> Optional.empty()));
+    var socket =
+        new LiveSocket(
+            Caller.ANONYMOUS,
+            ADA,
+            false,
+            settings,
+            counters,
+            hub,
+            new Standings(node, request -> Caller.ANONYMOUS),
+            ConcurrentHashMap.newKeySet());
+    hub.pay(List.of(ADA), 13 * THOUSAND); // Ten thousand are saved up: it takes three seconds.
+    var message = "{\"type\":\"heartbeat\"}";
+    for (int i = 0; i < 5 * (10 + 3); i++) {
+      socket.onFrame(new Frame(OpCode.TEXT, StandardCharsets.UTF_8.encode(message)), Callback.NOOP);
+    }
+    assertEquals(Map.of(), counters.cut());
+    hub.close();
+  }
+
+  @Test
+  void theViewsOfAStreamHaveTheirTurns() throws Exception {
+    try (var stream = new RawClient(server)) {
+      var views =
+          IntStream.range(0, 6)
+              .mapToObj("{\"id\":%d,\"view\":\"value\"}"::formatted)
+              .collect(Collectors.joining(",", "{\"subscribe\":[", "]}"));
+      stream.send(
+          RawClient.lines(
+              "POST /live HTTP/1.1",
+              "X-Forwarded-For: " + ADA,
+              "Content-Type: application/json",
+              "Content-Length: " + views.length(),
+              "",
+              views));
+      var heard = new StringBuilder();
+      while (!heard.toString().contains("\"id\":5,")) {
+        heard.append(stream.some());
+      }
+      long waits = server.counts().waits();
+      assertTrue(waits > 3, "they waited " + waits + " times");
     }
   }
 
   @Test
   void whoComesByAnotherConnectionHasNoMoreDone() throws Exception {
-    try (var _ = from(ADA);
-        var _ = from(ADA)) {
-      var third = asked(() -> from(ADA));
+    try (var _ = from(ADA)) {
+      var second = asked(() -> from(ADA));
       from(BOB).close();
-      assertFalse(third.isDone(), "it was opened at once");
-      third.get(SECONDS, TimeUnit.SECONDS).close();
+      assertFalse(second.isDone(), "it was opened at once");
+      second.get(SECONDS, TimeUnit.SECONDS).close();
     }
   }
 
   @Test
   void longBodiesAreTakenLaterAndShortOnesAreNot() throws Exception {
-    assertEquals(204, post(ADA, "long", 15));
-    var second = asked(() -> post(ADA, "longer", 14));
-    assertEquals(204, post(BOB, "bob's", 15));
+    assertEquals(204, post(ADA, "long", 9));
+    var second = asked(() -> post(ADA, "longer", 11));
+    assertEquals(204, post(BOB, "bob's", 9));
     assertEquals(204, post(ADA, "short", 0));
     assertEquals(List.of("long", "bob's", "short"), handled);
     assertEquals(204, second.get(SECONDS, TimeUnit.SECONDS));

@@ -8,6 +8,7 @@ import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.PriorityQueue;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A post. Posts are ordered from the newest to the oldest.
@@ -102,10 +103,19 @@ public record Chirp(String author, Instant at, String text) implements Comparabl
      */
     static Place of(String cursor) {
       var parts = cursor.split(" ", 2);
+      var at = time(parts[0]);
+      if (at == null || at.isAfter(FIRST.at())) {
+        throw new RefusedException(
+            "A cursor is a time and a name, not “%s”.".formatted(Name.shortened(cursor)));
+      }
+      return new Place(at, Name.checked(parts[parts.length - 1]));
+    }
+
+    private static @Nullable Instant time(String text) {
       try {
-        return new Place(Instant.parse(parts[0]), Name.checked(parts[parts.length - 1]));
+        return Instant.parse(text);
       } catch (DateTimeParseException e) {
-        throw new RefusedException("A cursor is a time and a name, not “%s”.".formatted(cursor));
+        return null;
       }
     }
 

@@ -28,7 +28,8 @@ final class Name {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   }
 
-  private static String shortened(String text) {
+  /** As it is told to people, who may have typed anything. */
+  static String shortened(String text) {
     return text.length() <= LONGEST + 1 ? text : text.substring(0, LONGEST) + "…";
   }
 }

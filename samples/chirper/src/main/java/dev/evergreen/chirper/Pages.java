@@ -21,6 +21,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.IntFunction;
 
 /**
  * What Chirper's page sees and does. A view is a plain read of grains; nothing here says how it is
@@ -44,7 +45,7 @@ final class Pages {
    * What the page shows at first to who has signed in; others may not see it, and it is left out.
    */
   static final List<FirstResult> FIRST =
-      List.of(new FirstResult("timeline", new Behind(Optional.empty())));
+      List.of(new FirstResult("timeline", new Behind(Optional.empty(), Optional.empty())));
 
   private static final ResultType<Page<Chirp>> CHIRPS = new ResultType<>() {};
   private static final ResultType<Person> PERSON = new ResultType<>() {};
@@ -73,7 +74,7 @@ final class Pages {
         .authenticator(sessions)
         .view(LiveView.perCaller("timeline", Behind.class, CHIRPS, signedIn(), this::timeline))
         .view(LiveView.of("profile", Named.class, PERSON, everyone(), this::profile))
-        .view(LiveView.of("posts", Listed.class, CHIRPS, everyone(), this::posts))
+        .view(LiveView.of("posts", Posts.class, CHIRPS, everyone(), this::posts))
         .view(LiveView.perCaller("following", Named.class, YES_OR_NO, signedIn(), this::following))
         .view(LiveView.perCaller("follows", Listed.class, NAMES, everyone(), this::follows))
         .view(LiveView.perCaller("followers", Listed.class, NAMES, everyone(), this::followers))
@@ -89,7 +90,7 @@ final class Pages {
 
   private Computation<Page<Chirp>> timeline(Caller caller, Behind behind) {
     var place = place(behind.behind());
-    return () -> page(me(caller).timelineBehind(place, MOST_POSTS + 1));
+    return () -> page(behind.until(), most -> me(caller).timelineBehind(place, most));
   }
 
   private Computation<Person> profile(Named person) {
@@ -98,14 +99,14 @@ final class Pages {
   }
 
   // snippet page
-  private Computation<Page<Chirp>> posts(Listed person) {
-    var name = name(person.name());
-    var place = place(person.behind());
-    return () -> page(user(name).messagesBehind(place, MOST_POSTS + 1));
+  private Computation<Page<Chirp>> posts(Posts of) {
+    var name = name(of.name());
+    var place = place(of.behind());
+    return () -> page(of.until(), most -> user(name).messagesBehind(place, most));
   }
 
-  private static Page<Chirp> page(List<Chirp> chirps) {
-    return Page.of(chirps, MOST_POSTS, chirp -> chirp.place().cursor());
+  private static Page<Chirp> page(Optional<String> until, IntFunction<List<Chirp>> first) {
+    return Page.upTo(until, MOST_POSTS, chirp -> chirp.place().cursor(), first);
   }
 
   // end
@@ -220,13 +221,16 @@ final class Pages {
     return new WebException(422, "refused", String.valueOf(e.getMessage()));
   }
 
-  /** The posts behind a cursor; the newest without one. */
-  record Behind(Optional<String> behind) {}
+  /** The posts behind a cursor, the newest without one; and which one the page ends with. */
+  record Behind(Optional<String> behind, Optional<String> until) {}
+
+  /** Somebody's posts, as in {@link Behind}. */
+  record Posts(String name, Optional<String> behind, Optional<String> until) {}
 
   /** Somebody. */
   record Named(String name) {}
 
-  /** Somebody, and behind which cursor their posts or people begin; the first without one. */
+  /** Somebody, and behind which cursor their people begin; the first without one. */
   record Listed(String name, Optional<String> behind) {}
 
   /** What names begin with, and behind which cursor they begin; the first without one. */

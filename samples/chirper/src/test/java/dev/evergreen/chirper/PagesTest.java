@@ -32,6 +32,9 @@ final class PagesTest {
   /** The page names the time of its posts; the server refuses one that is not about now. */
   private final Instant now = Instant.now().truncatedTo(ChronoUnit.MILLIS);
 
+  /** A time that no month has a name for. */
+  private static final String BEYOND = "%2B1000000000-12-31T23:59:59Z";
+
   @TempDir private Path data;
   private DataDirectory directory;
   private ChirperServer server;
@@ -148,8 +151,28 @@ final class PagesTest {
                   .formatted(now.minusSeconds(posts - 1), posts - 1));
       assertEquals(rest, alice.view("timeline?" + cursor));
       assertEquals(rest, alice.view("posts?name=alice&" + cursor));
-      for (var wrong : List.of("x", "2025-11-21T11:00:00Z", "x%20alice")) {
+      for (var wrong : List.of("x", "2025-11-21T11:00:00Z", "x%20alice", BEYOND + "%20alice")) {
         assertEquals(422, alice.get("/live/timeline?behind=" + wrong).statusCode(), wrong);
+      }
+      var told = alice.get("/live/timeline?behind=" + "x".repeat(1_000)).body();
+      assertTrue(told.length() < 500, told);
+    }
+  }
+
+  /** So only the first page changes with each new post, whatever is watched behind it. */
+  @Test
+  void aPageMayBeAskedToEndWhereItDid() throws Exception {
+    try (var alice = new Person("alice")) {
+      for (int i = 0; i <= Pages.MOST_POSTS; i++) {
+        alice.command("post", "{\"at\":\"%s\",\"text\":\"old\"}".formatted(now.minusSeconds(i)));
+      }
+      var last = now.minusSeconds(Pages.MOST_POSTS - 1);
+      var end = "\"old\"}],\"next\":\"%s alice\"}".formatted(last);
+      alice.command("post", "{\"at\":\"%s\",\"text\":\"new\"}".formatted(now.plusSeconds(1)));
+      for (var view : List.of("timeline?", "posts?name=alice&")) {
+        var page = alice.view(view + "until=" + last + "%20alice");
+        assertTrue(page.contains("\"new\"") && page.endsWith(end), page);
+        assertFalse(alice.view(view).endsWith(end));
       }
     }
   }
