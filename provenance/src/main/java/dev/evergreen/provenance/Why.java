@@ -338,8 +338,12 @@ public final class Why {
       operations.add(walk.next());
       bytes += operations.getLast().bytes();
     }
-    // What is certainly behind the question came along with what may be before it.
-    operations.removeIf(operation -> Orders.precedes(trace, plain.question, operation));
+    // What is certainly behind the question came along with what may be before it, and so did the
+    // question itself.
+    operations.removeIf(
+        operation ->
+            operation.row() == plain.question.row()
+                || Orders.precedes(trace, plain.question, operation));
     operations.sort(BY_ROW);
     boolean cut = walk.hasNext() || walk.reached() != null;
     if (!operations.containsAll(plain.causes)) {

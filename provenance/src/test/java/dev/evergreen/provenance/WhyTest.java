@@ -123,6 +123,19 @@ class WhyTest {
     assertEquals(Set.of(List.of(2L, 3L)), rows(answer));
   }
 
+  /** It is on record itself, and would have the same reply if it had been done before, too. */
+  @Test
+  void theQuestionIsNoCauseOfItself() {
+    var asked = operation(3, 1, 5, 6, "DEL a", "none");
+    trace
+        .add(operation(1, 1, 1, 2, "PUT a 1", "kept"))
+        .add(operation(2, 1, 3, 4, "DEL a", "1"))
+        .add(asked);
+    var answer = why.ask(asked, Why.Wish.ALL);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(2L)), rows(answer));
+  }
+
   /** A reader on its own lane gets the old value while somebody writes, or already the new one. */
   @Test
   void whatOverlapsTheQuestionMayHaveComeBeforeItOrAfter() {
