@@ -475,9 +475,12 @@ public final class Why {
         mine.add(closures.witness(part));
       }
       // An order in which a witness of another order is one too adds no other possibility.
-      if (wish.all() || witnesses.stream().noneMatch(closures::closedWitness)) {
+      var same = wish.all() ? null : closures.firstClosed(witnesses);
+      if (same == null) {
         witnesses.addAll(mine);
         perOrder.add(mine);
+      } else {
+        minimal &= closures.shrink(same, order).equals(same);
       }
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
