@@ -187,6 +187,22 @@ class WhyTest {
     assertFalse(answer.minimal());
   }
 
+  /** Both turns belong to it, whichever came first. */
+  @Test
+  void theSameElementsInAnotherOrderAreNoOtherWitness() {
+    var turned =
+        new MemoryTrace(new Switch())
+            .add(operation(1, 1, 1, 2, "OFF", "done"))
+            .add(operation(2, 1, 3, 9, "TURN", "done"))
+            .add(operation(3, 2, 4, 8, "TURN", "done"));
+    var answer =
+        new Why(new Switch(), turned)
+            .ask(operation(1000, 1, 1000, 1001, "GET", "off"), Why.Wish.ALL);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(1L, 2L, 3L)), rows(answer));
+    assertTrue(answer.minimal());
+  }
+
   /** A reader on its own lane gets the old value while somebody writes, or already the new one. */
   @Test
   void whatOverlapsTheQuestionMayHaveComeBeforeItOrAfter() {
