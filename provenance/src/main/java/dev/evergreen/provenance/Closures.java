@@ -6,10 +6,12 @@ import dev.evergreen.provenance.Witness.Element;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The closed witnesses of one answer in one order of operations, by the definition.
@@ -291,18 +293,28 @@ final class Closures {
     return all;
   }
 
-  /** Whether what is a witness in another order is a closed one in this. */
-  boolean closedWitness(Witness other) {
+  /** Of witnesses in other orders the first that is a closed one in this, too; or null. */
+  @Nullable BitSet firstClosed(Collection<Witness> others) {
+    for (var other : others) {
+      var part = part(other);
+      if (part != null && closed(part)) {
+        return part;
+      }
+    }
+    return null;
+  }
+
+  /** The part that a witness is; null if in this order some of it did not happen, or too late. */
+  private @Nullable BitSet part(Witness other) {
     var part = new BitSet();
     for (var element : other.elements()) {
       int index = elements.indexOf(element);
       if (index < 0) {
-        // In this order it did not happen, or only after the question.
-        return false;
+        return null;
       }
       part.set(index);
     }
-    return closed(part);
+    return part;
   }
 
   /** The part that these operations are, with the clock. */

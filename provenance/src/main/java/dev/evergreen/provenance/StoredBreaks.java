@@ -6,10 +6,11 @@ import java.sql.SQLException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -23,18 +24,20 @@ final class StoredBreaks {
   static final long MOST_OUTSIDE = 16 << 20;
 
   private static final int PAGE = 256;
+  private static final int FEW = 16;
 
   private final ReadSession session;
   private final OpRows rows;
   private final Processes processes;
 
-  /** The newest break of all cells below some row; asked once for what one operation demands. */
-  private Optional<Trace.Break> breakOfAll = Optional.empty();
-
-  /** The newest epoch that began below it. */
-  private Optional<Epoch> epoch = Optional.empty();
-
-  private long breakBefore = -1;
+  /** Below some rows; asked once for what one operation demands, which may be very many cells. */
+  private final Map<Long, Place> places =
+      new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, Place> eldest) {
+          return size() > FEW;
+        }
+      };
 
   /** Where requests begin and end to be under way that are not on record; asked for a question. */
   private @Nullable NavigableMap<Long, Boolean> drops;
@@ -56,7 +59,7 @@ final class StoredBreaks {
   /** The trace may be another one than it was at the last question. */
   void forget() {
     outsideLearnt = false;
-    breakBefore = -1;
+    places.clear();
     drops = null;
   }
 
@@ -64,14 +67,15 @@ final class StoredBreaks {
   Optional<Trace.Break> last(Cell cell, long before) {
     return session.read(
         () -> {
-          if (!session.isStill() || breakBefore != before) {
-            breakOfAll = lastBreakOfAll(before);
-            epoch = lastEpoch(before);
-            breakBefore = before;
+          var place = session.isStill() ? places.get(before) : null;
+          if (place == null) {
+            place = new Place(lastBreakOfAll(before), lastEpoch(before));
+            places.put(before, place);
           }
           var outside =
               outside(cell, before).map(row -> new Trace.Break(row, Trace.Break.Kind.OUTSIDE));
-          return Stream.of(outside, breakOfAll, epoch.flatMap(begun -> begun.asBreak(cell)))
+          var begun = place.epoch.flatMap(epoch -> epoch.asBreak(cell));
+          return Stream.of(outside, place.breakOfAll, begun)
               .flatMap(Optional::stream)
               .max(Comparator.comparingLong(Trace.Break::row));
         });
@@ -102,24 +106,19 @@ final class StoredBreaks {
       }
       long id = found.getLong(1);
       var facts = found.getString(2);
-      var former = found.next() ? OptionalLong.of(found.getLong(1)) : OptionalLong.empty();
-      boolean another =
-          former.isEmpty() || (processes.isFresh(id) && !isDropped(former.getAsLong(), id));
-      return Optional.of(new Epoch(id, facts, rows.kind(id), former.isEmpty(), another));
+      boolean first = !found.next();
+      return Optional.of(
+          new Epoch(id, facts, rows.kind(id), first, first || processes.isFresh(id)));
     }
   }
 
-  /** Whether anything had no room between two rows: it may have been another epoch. */
-  private boolean isDropped(long from, long to) throws SQLException {
-    var select =
-        session.statement(
-            "select 1 from gap where seq > ? and seq < ? and %s limit 1".formatted(Dropped.THESE));
-    select.setLong(1, from);
-    select.setLong(2, to);
-    try (var found = select.executeQuery()) {
-      return found.next();
-    }
-  }
+  /**
+   * What is the newest below a row.
+   *
+   * @param breakOfAll the break of all cells
+   * @param epoch the epoch that began there
+   */
+  private record Place(Optional<Trace.Break> breakOfAll, Optional<Epoch> epoch) {}
 
   /**
    * A stretch of the store's life.

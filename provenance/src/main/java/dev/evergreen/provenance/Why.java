@@ -338,8 +338,12 @@ public final class Why {
       operations.add(walk.next());
       bytes += operations.getLast().bytes();
     }
-    // What is certainly behind the question came along with what may be before it.
-    operations.removeIf(operation -> Orders.precedes(trace, plain.question, operation));
+    // What is certainly behind the question came along with what may be before it, and so did the
+    // question itself.
+    operations.removeIf(
+        operation ->
+            operation.row() == plain.question.row()
+                || Orders.precedes(trace, plain.question, operation));
     operations.sort(BY_ROW);
     boolean cut = walk.hasNext() || walk.reached() != null;
     if (!operations.containsAll(plain.causes)) {
@@ -471,9 +475,12 @@ public final class Why {
         mine.add(closures.witness(part));
       }
       // An order in which a witness of another order is one too adds no other possibility.
-      if (wish.all() || witnesses.stream().noneMatch(closures::closedWitness)) {
+      var same = wish.all() ? null : closures.firstClosed(witnesses);
+      if (same == null) {
         witnesses.addAll(mine);
         perOrder.add(mine);
+      } else {
+        minimal &= closures.shrink(same, order).equals(same);
       }
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;

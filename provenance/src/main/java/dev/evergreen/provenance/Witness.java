@@ -1,6 +1,8 @@
 package dev.evergreen.provenance;
 
 import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What made an answer so: a part of the trace that gives the answer again, whatever else of the
@@ -17,6 +19,18 @@ public record Witness(List<Element> elements) {
 
   /** A moment came: a deadline that an operation had set passed. */
   public record Clock(Moment moment) implements Element {}
+
+  /** Equal ones have the same elements: in which order they came makes it no other one. */
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof Witness witness
+        && Set.copyOf(elements).equals(Set.copyOf(witness.elements));
+  }
+
+  @Override
+  public int hashCode() {
+    return Set.copyOf(elements).hashCode();
+  }
 
   /** The rows of the operations, in order, without the clock. */
   public List<Long> rows() {

@@ -1,6 +1,7 @@
 package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Answer.Certainty;
@@ -259,6 +260,45 @@ final class DroppedTest {
     assertTrue(later < 0);
     epoch("three");
     set("10");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** The process that an epoch without room told of may be there again, long after. */
+  @Test
+  void aProcessThatHadNoRoomOnRecordMayBeThereAgain() throws IOException {
+    spool.reply(dropped, Frames.bytes("ok"));
+    long again = fill("set k 5");
+    assertTrue(spool.epoch("tiny", "here", StoreKind.PROCESS + "two") < 0);
+    load();
+    spool.reply(again, Frames.bytes("ok"));
+    set("6");
+    epoch("three");
+    set("7");
+    spool.close();
+    begin();
+    epoch("two", StoreKind.EMPTY);
+    long _ = load(spool.directory());
+    assertEquals(Certainty.BEFORE_RECORDING, ask("get k"), "what was done to it then is a cause");
+  }
+
+  /** What is recorded of it counts as of the epoch before, which was another process. */
+  @Test
+  void whatAProcessThatHadNoRoomOnRecordWasSentMayStillCome() throws IOException {
+    spool.reply(dropped, Frames.bytes("ok"));
+    long again = fill("set k 5");
+    long epoch = spool.epoch("tiny", "here", StoreKind.PROCESS + "two");
+    assertTrue(epoch < 0);
+    load();
+    spool.reply(again, Frames.bytes("ok"));
+    var late = new Line(spool, epoch, other.connection(), spool.lane(epoch, "late"));
+    assertTrue(late.send("set k 6") > 0);
+    spool.close();
+    begin();
+    epoch("two");
+    set("7");
+    assertNotEquals(Certainty.CERTAIN, ask("get k"), "it may be carried out now");
+    epoch("three");
+    set("8");
     assertEquals(Certainty.CERTAIN, ask("get k"));
   }
 

@@ -123,6 +123,86 @@ class WhyTest {
     assertEquals(Set.of(List.of(2L, 3L)), rows(answer));
   }
 
+  /** It is on record itself, and would have the same reply if it had been done before, too. */
+  @Test
+  void theQuestionIsNoCauseOfItself() {
+    var asked = operation(3, 1, 5, 6, "DEL a", "none");
+    trace
+        .add(operation(1, 1, 1, 2, "PUT a 1", "kept"))
+        .add(operation(2, 1, 3, 4, "DEL a", "1"))
+        .add(asked);
+    var answer = why.ask(asked, Why.Wish.ALL);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(2L)), rows(answer));
+  }
+
+  /** A switch, which nobody can turn before it is there. */
+  private static final class Switch implements Specification, Model {
+    private static final Cell CELL = Cell.of("switch");
+
+    @Override
+    public String store() {
+      return "switch";
+    }
+
+    @Override
+    public List<Touch> touches(Operation operation) {
+      return switch (operation.text()) {
+        case "OFF" -> List.of(Touch.replaces(CELL));
+        case "TURN" -> List.of(Touch.changes(CELL));
+        default -> List.of(Touch.reads(CELL));
+      };
+    }
+
+    @Override
+    public Optional<Model> model() {
+      return Optional.of(this);
+    }
+
+    @Override
+    public Object run(Operation operation, State state) {
+      var position = state.get(CELL);
+      if (operation.text().equals("OFF")) {
+        state.put(CELL, "off");
+      } else if (operation.text().equals("TURN") && position != null) {
+        state.put(CELL, position.equals("off") ? "on" : "off");
+      }
+      return Bytes.of(operation.text().equals("GET") ? String.valueOf(position) : "done");
+    }
+  }
+
+  /** If both turns came before the switch was there they are no causes, else they are. */
+  @Test
+  void whatIsNeededInOneOrderOnlyIsNotCalledMinimal() {
+    var turned =
+        new MemoryTrace(new Switch())
+            .add(operation(1, 1, 1, 9, "OFF", "done"))
+            .add(operation(2, 2, 2, 8, "TURN", "done"))
+            .add(operation(3, 2, 3, 8, "TURN", "done"));
+    var answer =
+        new Why(new Switch(), turned)
+            .ask(operation(1000, 1, 1000, 1001, "GET", "off"), Why.Wish.ONE);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(1L, 2L, 3L)), rows(answer));
+    assertFalse(answer.minimal());
+  }
+
+  /** Both turns belong to it, whichever came first. */
+  @Test
+  void theSameElementsInAnotherOrderAreNoOtherWitness() {
+    var turned =
+        new MemoryTrace(new Switch())
+            .add(operation(1, 1, 1, 2, "OFF", "done"))
+            .add(operation(2, 1, 3, 9, "TURN", "done"))
+            .add(operation(3, 2, 4, 8, "TURN", "done"));
+    var answer =
+        new Why(new Switch(), turned)
+            .ask(operation(1000, 1, 1000, 1001, "GET", "off"), Why.Wish.ALL);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(1L, 2L, 3L)), rows(answer));
+    assertTrue(answer.minimal());
+  }
+
   /** A reader on its own lane gets the old value while somebody writes, or already the new one. */
   @Test
   void whatOverlapsTheQuestionMayHaveComeBeforeItOrAfter() {

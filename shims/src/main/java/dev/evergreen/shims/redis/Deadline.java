@@ -32,7 +32,7 @@ record Deadline(long earliest, long latest, long drift, long by, long part, @Nul
 
   /**
    * Clocks that are kept in step, or run free, part by less than one of so many: each may be made
-   * faster or slower by one of 2,000.
+   * faster or slower by one of 2,000. One that is put right faster than that counts as set.
    */
   private static final long RATE = 1_000;
 
