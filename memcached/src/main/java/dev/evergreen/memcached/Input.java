@@ -90,9 +90,9 @@ final class Input implements AutoCloseable {
     amidValue = true;
   }
 
-  /** The second in which a command was answered last, or the connection came. */
-  int lastActive() {
-    return lastActive;
+  /** For how many seconds no command has been answered, since the connection came. */
+  int secondsAtRest() {
+    return Math.max(0, server.clock.second() - lastActive);
   }
 
   /** A command was answered, so that its client is not idle. */
