@@ -250,15 +250,18 @@ final class Items {
       return holds.takeShare(segments.of(place));
     }
     // All at once: of two that need more than there is, one must get it, and not each a part.
-    if (!holds.take((long) segmentsOf(place) * segments.size)) {
+    int taken = unsharedSegments(place);
+    if (!holds.take((long) taken * segments.size)) {
       return false;
     }
-    holds.share(segments.of(place));
+    int needed = holds.share(segments.of(place)) ? 1 : 0;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
-      if (isInOther(place, i)) {
-        holds.share(segments.of(records.fragment(place, i)));
+      if (isInOther(place, i) && holds.share(segments.of(records.fragment(place, i)))) {
+        needed++;
       }
     }
+    // More if others have let go of some since.
+    holds.giveBack((long) (taken - needed) * segments.size);
     return true;
   }
 
@@ -274,11 +277,13 @@ final class Items {
     holds.giveBackShare(segments.of(place));
   }
 
-  /** How many segments a large item has, one that is met again later counted again. */
-  private int segmentsOf(long place) {
-    int count = 1;
+  /** How many segments of a large item nobody holds; one that is met again is counted again. */
+  private int unsharedSegments(long place) {
+    int count = holds.isShared(segments.of(place)) ? 0 : 1;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
-      count += isInOther(place, i) ? 1 : 0;
+      if (isInOther(place, i) && !holds.isShared(segments.of(records.fragment(place, i)))) {
+        count++;
+      }
     }
     return count;
   }
