@@ -213,7 +213,7 @@ final class Cleaner {
       move(place, size, slot, fragment, output);
     }
     index.unlockChanged(bucket);
-    items.reportListener();
+    items.tellEvicted();
     return true;
   }
 

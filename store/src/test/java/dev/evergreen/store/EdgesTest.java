@@ -13,6 +13,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 import java.util.function.IntSupplier;
@@ -92,6 +95,31 @@ class EdgesTest {
           () -> test.store.store(test.key("k"), source, 0, 5, new Change(), test.item));
       assertEquals("value", test.get("k"));
       test.checkAccounts();
+    }
+  }
+
+  /** Seen: the bucket of the item was locked meanwhile. */
+  @Test
+  void aListenerHoldsUpNobodyWhoReads() throws Exception {
+    try (var test = new TestStore(MIB);
+        var others = Executors.newSingleThreadExecutor(Thread.ofPlatform().daemon().factory())) {
+      var found = new CompletableFuture<Outcome>();
+      test.store.listener(
+          (key, _) -> {
+            if (!found.isDone()) {
+              var read = new Key().set(key, 0, (int) key.byteSize());
+              var other = others.submit(() -> test.store.get(read, new Item()));
+              try {
+                found.complete(other.get(20, TimeUnit.SECONDS));
+              } catch (Exception e) {
+                found.completeExceptionally(e);
+              }
+            }
+          });
+      for (int i = 0; i < 20_000; i++) {
+        test.set("k" + i, "y".repeat(100));
+      }
+      assertEquals(Outcome.NOT_FOUND, found.get());
     }
   }
 
