@@ -80,10 +80,15 @@ final class Items {
     records.lastAccess(place, now);
   }
 
-  /** Puts the record into the bucket, instead of what is in the slot if that is not 0. */
-  void link(long bucket, long slot, long hash, long place) {
+  /**
+   * Puts the record into the bucket, instead of what is in the slot if that is not 0; false, and
+   * nothing is done, if the index has no room.
+   */
+  boolean link(long bucket, long slot, long hash, long place) {
     if (slot == 0) {
-      index.insert(bucket, hash, place);
+      if (!index.insert(bucket, hash, place)) {
+        return false;
+      }
     } else {
       long old = index.place(slot);
       index.replace(slot, place);
@@ -93,6 +98,7 @@ final class Items {
     counters.totalItems.increment();
     counters.bytes.add(records.itemSize(place));
     countProven(place, 1);
+    return true;
   }
 
   void unlink(long slot) {

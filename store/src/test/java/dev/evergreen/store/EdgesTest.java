@@ -211,6 +211,25 @@ class EdgesTest {
     }
   }
 
+  /** Seen: it threw, and left the bucket locked for good. */
+  @Test
+  void anIndexWithoutRoomSaysSo() {
+    try (var arena = Arena.ofConfined()) {
+      var records = new Records(arena.allocate(1 << 12), 1 << 14);
+      var index = new Index(1, records, Hash.random(), arena);
+      long bucket = index.lock(0);
+      int room = 7 * (1 + 1024);
+      for (int i = 1; i <= room; i++) {
+        assertTrue(index.insert(bucket, 0, i));
+      }
+      assertFalse(index.insert(bucket, 0, room + 1));
+      assertEquals(room, index.items());
+      index.remove(index.findPlace(bucket, 0, 100));
+      assertTrue(index.insert(bucket, 0, room + 1));
+      index.unlockChanged(bucket);
+    }
+  }
+
   /** Nothing may be evicted, and what lives leaves no segment free. */
   @Test
   void aLimitThatCannotBeKeptIsNotInForce() {
