@@ -211,6 +211,29 @@ class EdgesTest {
     }
   }
 
+  /** Seen: segments are as large as suits the first limit, and some of them are kept for others. */
+  @Test
+  void ofLargeSegmentsThereAreEnoughForTheLargestItem() {
+    try (var test = new TestStore(new StoreOptions(64 * MIB, MIB, true))) {
+      for (int i = 0; i < 200_000; i++) {
+        test.set("k" + i, "v".repeat(1_000));
+        test.get("k" + i * 7 / 8);
+      }
+      int limit = MIB;
+      while (!test.store.limit(limit)) {
+        limit += 1 << 17;
+      }
+      for (int i = 0; i < 1_000; i++) {
+        test.set("k" + i, "v".repeat(1_000));
+        test.get("k" + i / 2);
+      }
+      for (int i = 0; i < 5; i++) {
+        assertEquals(Outcome.STORED, test.set("large" + i, "v".repeat(MIB - 100)));
+      }
+      test.checkAccounts();
+    }
+  }
+
   /** Seen: it threw, and left the bucket locked for good. */
   @Test
   void anIndexWithoutRoomSaysSo() {
