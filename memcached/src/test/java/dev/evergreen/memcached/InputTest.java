@@ -22,7 +22,7 @@ class InputTest {
   private static final String SMALL = "0123456789".repeat(100);
 
   /** Sends each piece when all before it is waited behind, without a buffer. */
-  private static void sendInPieces(TestServer server, Client client, String... pieces)
+  static void sendInPieces(TestServer server, Client client, String... pieces)
       throws Exception {
     long sent = server.server().statistics.read.sum();
     for (var piece : pieces) {
@@ -240,8 +240,8 @@ class InputTest {
         var client = server.connect()) {
       client.exchange("");
       var request =
-          "set k 7 0 5 \r\nvalue\r\nms k 2 Oq k T9\r\nno\r\n"
-              + "cas k 0 0 1 5\r\nx\r\nmn\r\n";
+          String.join(
+              "\r\n", "set k 7 0 5 ", "value", "ms k 2 Oq k T9", "no", "cas k 0 0 1 5", "x", "mn", "");
       for (int cut = 1; cut < request.length(); cut++) {
         sendInPieces(server, client, request.substring(0, cut), request.substring(cut));
         assertEquals("STORED\r\nHD Oq kk\r\nEXISTS\r\nMN\r\n", client.read(30));
