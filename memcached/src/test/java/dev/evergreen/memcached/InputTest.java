@@ -218,7 +218,7 @@ class InputTest {
       for (var command : new String[] {"get", "gat 0", "  bget", "gat 5000\tx"}) {
         for (var end : new String[] {"\r\n", "\n", " \r\n", " ".repeat(3_000) + "\r\n"}) {
           var line = "mn\r\n" + command + keys + end;
-          for (int cut = 2_040; cut < line.length(); cut += 7) {
+          for (int cut = 2_040; cut < line.length(); cut += 83) {
             sendInPieces(server, client, line.substring(0, cut), line.substring(cut));
             assertEquals(replies, client.read(replies.length()), line + cut);
           }
