@@ -241,7 +241,8 @@ class InputTest {
       client.exchange("");
       var request =
           String.join(
-              "\r\n", "set k 7 0 5 ", "value", "ms k 2 Oq k T9", "no", "cas k 0 0 1 5", "x", "mn", "");
+              "\r\n", "set k 7 0 5 ", "value", "ms k 2 Oq k T9", "no", "cas k 0 0 1 5", "x", "mn")
+              + "\r\n";
       for (int cut = 1; cut < request.length(); cut++) {
         sendInPieces(server, client, request.substring(0, cut), request.substring(cut));
         assertEquals("STORED\r\nHD Oq kk\r\nEXISTS\r\nMN\r\n", client.read(30));
