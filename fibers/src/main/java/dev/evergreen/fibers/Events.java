@@ -42,6 +42,14 @@ final class Events {
 
     @Label("From")
     int from;
+
+    void tell(int thief, int victim) {
+      if (shouldCommit()) {
+        processor = thief;
+        from = victim;
+        commitIfPossible(this);
+      }
+    }
   }
 
   @Name("dev.evergreen.ProcessorHelp")
@@ -59,6 +67,24 @@ final class Events {
     @Label("Waited")
     @Timespan(Timespan.NANOSECONDS)
     long waited;
+
+    void tell(int helper, int helped, long waitedNanos) {
+      if (shouldCommit()) {
+        processor = helper;
+        other = helped;
+        waited = waitedNanos;
+        commitIfPossible(this);
+      }
+    }
+  }
+
+  /** Without memory for it the event is lost, not the task that its processor has just taken. */
+  private static void commitIfPossible(Event event) {
+    try {
+      event.commit();
+    } catch (OutOfMemoryError e) {
+      Thread.onSpinWait();
+    }
   }
 
   @Name("dev.evergreen.Processor")

@@ -377,16 +377,16 @@ final class OwnConnection extends Connection {
   }
 
   /**
-   * Of the outbox: the system has taken all but this, if there is a rest. The descriptor keeps
-   * that, as the reader may learn first that the connection was closed.
+   * Of the outbox: the system has taken all but so many bytes there. The descriptor keeps those, as
+   * the reader may learn first that the connection was closed.
    */
-  void left(@Nullable MemorySegment rest) {
-    boolean kept = rest == null || keeps(rest);
+  void left(MemorySegment letters, long at, int rest) {
+    boolean kept = rest == 0 || keeps(letters, at, rest);
     postedAt = null;
     if (!kept) {
       // Its peer must not get what comes behind.
       close();
-    } else if (rest != null) {
+    } else if (rest > 0) {
       // The reader sends it, or learns what is wrong.
       descriptor.readable().open();
     }
@@ -395,10 +395,11 @@ final class OwnConnection extends Connection {
   /**
    * Says whether there is memory for it: the processor that sends for others must not end by it.
    */
-  private boolean keeps(MemorySegment rest) {
+  private boolean keeps(MemorySegment letters, long at, int rest) {
     try {
+      var bytes = letters.asSlice(at, rest).asByteBuffer();
       var kept = Buffers.lendAnyway();
-      kept.buffer().put(rest.asByteBuffer()).flip();
+      kept.buffer().put(bytes).flip();
       descriptor.keep(kept);
       return true;
     } catch (OutOfMemoryError e) {

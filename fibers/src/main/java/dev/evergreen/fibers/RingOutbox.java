@@ -87,21 +87,31 @@ final class RingOutbox implements Outbox {
     int n = posted;
     if (n == 1) {
       // One alone is cheaper without the ring.
-      left(0, SocketCalls.send(Carrier.currentScratch(), sender(0).number(), letter(0, 0), 0));
+      var letter = memory.asSlice(0, sizes[0]);
+      int result = SocketCalls.send(Carrier.currentScratch(), sender(0).number(), letter, 0);
+      posted = 0;
+      left(0, result);
     } else if (n > 1) {
       for (int i = 0; i < n; i++) {
         ring.put(sender(i).number(), memory.address() + (long) i * LETTER_SIZE, sizes[i]);
       }
       var results = ring.submit(Carrier.currentScratch());
-      for (int i = 0; i < n; i++) {
-        left(i, results[i]);
-      }
+      // Whatever comes of telling that, nothing must leave twice.
+      posted = 0;
+      left(results, 0, n);
     }
-    posted = 0;
   }
 
-  private MemorySegment letter(int index, int from) {
-    return memory.asSlice((long) index * LETTER_SIZE + from, sizes[index] - from);
+  /** All are told, whatever comes of telling one. */
+  private void left(int[] results, int from, int to) {
+    for (int i = from; i < to; i++) {
+      try {
+        left(i, results[i]);
+      } catch (Throwable e) {
+        left(results, i + 1, to);
+        throw e;
+      }
+    }
   }
 
   private OwnConnection sender(int index) {
@@ -113,7 +123,7 @@ final class RingOutbox implements Outbox {
     var sender = sender(index);
     senders[index] = null;
     int taken = Math.max(0, result);
-    sender.left(taken == sizes[index] ? null : letter(index, taken));
+    sender.left(memory, (long) index * LETTER_SIZE + taken, sizes[index] - taken);
   }
 
   @Override

@@ -41,18 +41,20 @@ final class Scheduler {
     carriers = new Carrier[processors.length];
     int made = 0;
     try {
-      for (; made < processors.length; made++) {
-        processors[made] = new Processor(this, made, descriptors, settings);
-        carriers[made] = new Carrier(processors[made], settings.name() + "-processor-" + made);
+      while (made < processors.length) {
+        int index = made;
+        processors[index] = new Processor(this, index, descriptors, settings);
+        made++;
+        carriers[index] = new Carrier(processors[index], settings.name() + "-processor-" + index);
       }
+      boolean watched = helping && processors.length > 1;
+      watch = watched ? new Watch(this, settings.name(), boundNanos / 2) : null;
     } catch (IOException | RuntimeException | Error e) {
       for (int i = 0; i < made; i++) {
         processors[i].close();
       }
       throw e;
     }
-    watch =
-        helping && processors.length > 1 ? new Watch(this, settings.name(), boundNanos / 2) : null;
   }
 
   void start() {
@@ -167,11 +169,7 @@ final class Scheduler {
       return thief.ready().take(now);
     }
     thief.counters().steals.add();
-    if (event.shouldCommit()) {
-      event.processor = thief.index();
-      event.from = victim == null ? -1 : victim.index();
-      event.commit();
-    }
+    event.tell(thief.index(), victim == null ? -1 : victim.index());
     return task;
   }
 
@@ -233,12 +231,7 @@ final class Scheduler {
 
   private static void helped(Events.Helped event, Processor helper, Processor other, long waited) {
     helper.counters().helps.add();
-    if (event.shouldCommit()) {
-      event.processor = helper.index();
-      event.other = other.index();
-      event.waited = waited;
-      event.commit();
-    }
+    event.tell(helper.index(), other.index(), waited);
   }
 
   /** Wakes an idle processor if something has waited beyond the bound at a busy one. */

@@ -9,6 +9,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.store.Item;
+import dev.evergreen.store.Walker;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.security.GeneralSecurityException;
@@ -318,17 +319,16 @@ final class AdminCommands {
     var walker = server.store.walker();
     var text = new StringBuilder();
     long[] left = {limit};
+    Walker.Visitor shown =
+        (key, item) -> {
+          if (left[0]-- > 0) {
+            dump.show(key, item, text);
+          }
+        };
     boolean more = limit > 0;
-    while (more && left[0] > 0) {
+    while (more) {
       for (int i = 0; i < BUCKETS_PER_STEP && more; i++) {
-        more =
-            walker.step(
-                1,
-                (key, item) -> {
-                  if (left[0]-- > 0) {
-                    dump.show(key, item, text);
-                  }
-                });
+        more = walker.step(1, shown) && left[0] > 0;
         // One bucket at a time, as all who do not take their lists keep the text of so much.
         protocol.out.text(text);
         text.setLength(0);

@@ -110,6 +110,11 @@ final class BinaryProtocol extends Protocol {
   }
 
   @Override
+  int headLength() {
+    return 0;
+  }
+
+  @Override
   void keepHead(MemorySegment memory, long at) {
     // Only the key is still needed.
   }
@@ -140,7 +145,9 @@ final class BinaryProtocol extends Protocol {
 
   @Override
   Step answerNext() throws IOException {
-    in.await(HEADER);
+    if (in.available() < HEADER) {
+      return Step.PART;
+    }
     if (in.byteAt(in.at) != REQUEST) {
       return Step.CLOSE;
     }
@@ -153,8 +160,11 @@ final class BinaryProtocol extends Protocol {
       refuse(Refusal.INVALID);
       return Step.CLOSE;
     }
-    awaitExtrasAndKey();
-    if (server.verbosity > 1) {
+    if (in.available() < head()) {
+      return Step.PART;
+    }
+    takeHead();
+    if (isToBeTold()) {
       var shown = Output.shown(in.memory, extras + extrasLength, keyLength);
       server.tell("<%d binary request 0x%02x %s".formatted(session().number, opcode, shown));
     }
@@ -210,10 +220,14 @@ final class BinaryProtocol extends Protocol {
     };
   }
 
-  private void awaitExtrasAndKey() throws IOException {
-    in.await(HEADER + extrasLength + keyLength);
+  /** The bytes of the request that come before its value. */
+  private int head() {
+    return HEADER + extrasLength + keyLength;
+  }
+
+  private void takeHead() {
     extras = in.at + HEADER;
-    in.at = extras + extrasLength + keyLength;
+    in.at += head();
     if (keyLength > 0) {
       key.set(in.memory, extras + extrasLength, keyLength);
     }
@@ -301,6 +315,9 @@ final class BinaryProtocol extends Protocol {
   // Storing
 
   private Step store() throws IOException {
+    if (isPart(head(), valueLength)) {
+      return Step.PART;
+    }
     describeChange();
     if (lookup.isLive(key)) {
       return refuseValue(Refusal.LIVE);
@@ -326,7 +343,7 @@ final class BinaryProtocol extends Protocol {
 
   /** Drops the value that follows, so that it is not taken for the next request. */
   private Step refuseValue(Refusal refusal) throws IOException {
-    in.skip(valueLength);
+    in.drop(valueLength);
     return refuse(refusal);
   }
 

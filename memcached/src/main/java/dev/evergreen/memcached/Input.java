@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.SlowPeers.Direction;
 import dev.evergreen.fibers.WriteTimeoutException;
 import dev.evergreen.store.Key;
 import java.io.EOFException;
@@ -31,11 +32,11 @@ final class Input implements AutoCloseable {
   private static final byte[] NOTHING = {};
 
   /**
-   * So much may lie on the heap for each connection: what a request may need that is waited for
-   * amid it. So much is received at once where buffers are short, so that what is left of it when a
-   * turn is over keeps no buffer.
+   * So much may lie on the heap for each connection: a request of which only a part has come. So
+   * much is received at once where buffers are short, so that what is left of it when a turn is
+   * over keeps no buffer.
    */
-  private static final int LITTLE = TextProtocol.LONGEST_LINE + Key.MAX_LENGTH;
+  static final int LITTLE = TextProtocol.LONGEST_LINE + Key.MAX_LENGTH;
 
   private final MemcachedServer server;
   private final Connection connection;
@@ -45,6 +46,9 @@ final class Input implements AutoCloseable {
   /** How much of the heap's room for more than a little is taken. */
   private int roomTaken;
 
+  /** How many of the bytes that come are those of a value that was refused. */
+  private long dropped;
+
   private boolean ended;
   private boolean waiting;
 
@@ -52,7 +56,10 @@ final class Input implements AutoCloseable {
   private boolean answered = true;
 
   /** Whether a value is waited for; a moment ago is good enough. */
-  boolean amidValue;
+  private boolean amidValue;
+
+  /** Whether that has many bytes, for which its client is given time at a rate. */
+  boolean amidLargeValue;
 
   private int lastActive;
 
@@ -73,14 +80,25 @@ final class Input implements AutoCloseable {
     return waiting;
   }
 
-  /** The second in which a command was answered last, or the connection came. */
-  int lastActive() {
-    return lastActive;
+  /** Whether a value is waited for; a moment ago is good enough. */
+  boolean isAmidValue() {
+    return amidValue || amidLargeValue;
+  }
+
+  /** Says that what is waited for is a part of a value, with the request that it belongs to. */
+  void beginValue() {
+    amidValue = true;
+  }
+
+  /** For how many seconds no command has been answered, since the connection came. */
+  int secondsAtRest() {
+    return Math.max(0, server.clock.second() - lastActive);
   }
 
   /** A command was answered, so that its client is not idle. */
   void answered() {
     answered = true;
+    amidValue = false;
   }
 
   /**
@@ -90,6 +108,9 @@ final class Input implements AutoCloseable {
    * @return false if there will be no more
    */
   boolean awaitRequest() throws IOException {
+    if (dropped > 0) {
+      dropRest();
+    }
     if (available() > 0) {
       letOthersRun();
       return true;
@@ -157,17 +178,6 @@ final class Input implements AutoCloseable {
   }
 
   /**
-   * Amid a request: waits until so many bytes of it are there, at most a buffer's.
-   *
-   * @throws EOFException if they will not come
-   */
-  void await(int bytes) throws IOException {
-    while (available() < bytes) {
-      more();
-    }
-  }
-
-  /**
    * Amid a request: waits until there is more than now, for which a buffer must have room.
    *
    * @throws EOFException if nothing more will come
@@ -181,20 +191,33 @@ final class Input implements AutoCloseable {
     }
   }
 
-  /** Drops so many bytes, waiting for those that are not there yet. */
-  void skip(long bytes) throws IOException {
-    long left = bytes;
-    amidValue = true;
-    try {
-      while (left > available()) {
-        left -= available();
-        at = end;
+  /**
+   * Drops so many bytes. Those that are not there yet are dropped when the next request is waited
+   * for, which nothing but a number is kept for.
+   */
+  void drop(long bytes) {
+    int there = (int) Math.min(bytes, available());
+    at += there;
+    dropped = bytes - there;
+  }
+
+  /** Whether what comes next is no request, but to be dropped. */
+  boolean isDropping() {
+    return dropped > 0;
+  }
+
+  private void dropRest() throws IOException {
+    amidLargeValue = true;
+    // Its client has a place for it, and so must not be too slow either.
+    try (var _ = server.refusedSenders.hold(connection, Direction.RECEIVING)) {
+      while (dropped > 0) {
         more();
+        drop(dropped);
       }
     } finally {
-      amidValue = false;
+      amidLargeValue = false;
     }
-    at += (int) left;
+    answered();
   }
 
   /** Receives what is there, without waiting; false if that is nothing. */
@@ -223,12 +246,13 @@ final class Input implements AutoCloseable {
 
   /**
    * Begins the time in which a client must say something whole, whatever comes of it meanwhile:
-   * else a byte now and then would keep its place. Amid a value each pause has that time.
+   * else a byte now and then would keep its place. Amid a value of many bytes each pause has that
+   * time, and the whole of it the time that its bytes take at the least rate.
    */
   private void limitIdleness() {
     var idle = server.settings.idleTimeout;
-    if (!idle.isZero() && (answered || amidValue)) {
-      connection.readDeadline(amidValue ? Session.FOR_EVER : idle);
+    if (!idle.isZero() && (answered || amidLargeValue)) {
+      connection.readDeadline(amidLargeValue ? Session.FOR_EVER : idle);
     }
   }
 
@@ -311,6 +335,17 @@ final class Input implements AutoCloseable {
   public void close() {
     endLoan();
     leaveRoom();
+  }
+
+  /**
+   * Has other bytes lie before those that are left, in place of all that was there: as many at most
+   * as there is room for.
+   */
+  void putBefore(byte[] bytes) {
+    MemorySegment.copy(memory, at, memory, bytes.length, available());
+    MemorySegment.copy(bytes, 0, memory, JAVA_BYTE, 0, bytes.length);
+    end = bytes.length + available();
+    at = 0;
   }
 
   private void endLoan() {

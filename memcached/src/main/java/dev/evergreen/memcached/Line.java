@@ -251,7 +251,8 @@ final class Line {
       return false;
     }
     number = negative ? -value : value;
-    return signed ? value >= 0 : !negative || number >= 0;
+    boolean least = negative && value == Long.MIN_VALUE;
+    return signed ? value >= 0 || least : !negative || number >= 0;
   }
 
   private static final long TENTH = Long.divideUnsigned(-1, 10);

@@ -97,6 +97,9 @@ public final class MemcachedServer implements AutoCloseable {
   /** Clients for which the store keeps a large value, half received or half sent. */
   final SlowPeers valueHolders = new SlowPeers();
 
+  /** Clients of which the rest of a refused value is dropped as it comes. */
+  final SlowPeers refusedSenders = new SlowPeers();
+
   /** Clients for which buffers are kept, as they do not take their replies at present. */
   final SlowPeers blockedWriters = new SlowPeers();
 
@@ -381,6 +384,7 @@ public final class MemcachedServer implements AutoCloseable {
    */
   private void hangUpOnSlowClients() {
     valueHolders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
+    refusedSenders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
     blockedWriters.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
     long most = Math.max(1, store.stats().limit() / 10 / (BUFFERS * Buffers.SIZE));
     int over = blockedWriters.count() - (int) Math.min(most, mostBlocked);

@@ -259,6 +259,9 @@ final class MetaCommands {
       return protocol.reply(line.count() < 2 ? ERROR : tooMany ? TOO_MANY_FLAGS : BAD_FORMAT);
     }
     int length = line.integer();
+    if (protocol.isPart(length)) {
+      return Step.PART;
+    }
     var error = flags.read(3);
     if ((error == null || error == MetaFlags.LONG_OPAQUE) && !describeSet()) {
       error = MetaFlags.INVALID_MODE_OF_SET;

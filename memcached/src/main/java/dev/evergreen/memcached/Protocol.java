@@ -35,8 +35,8 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   final Observer observer;
   final ValueReceiver value;
 
-  /** Memory for {@link #keepHead}, of the same kind as the input's. */
-  private @Nullable MemorySegment head;
+  /** Memory for {@link #keepHead}, of the same kind as the input's, and of just its length. */
+  private @Nullable Arena head;
 
   private @Nullable Session session;
 
@@ -80,6 +80,8 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   enum Step {
     /** It was answered. */
     DONE,
+    /** Only a part of it has come, and nothing became of that: it is to be read anew with more. */
+    PART,
     /** The client wants nothing more to be answered. */
     LEAVE,
     /** The connection is to be closed, as what was said is none. */
@@ -87,30 +89,31 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   }
 
   /**
-   * Answers the requests that are there, up to the number of a turn, and waits for the rest of one
-   * that has begun.
+   * Answers the requests that are there, up to the number of a turn.
    *
-   * @return what became of the last one
+   * @return what became of the last one; {@link Step#DONE} also if it was not looked at
    */
   final Step answer(Session session) throws IOException {
     begin(session);
     try {
       beginTurn();
+      Step step;
       do {
         answeredBefore = 0;
-        while (in.available() > 0) {
+        step = Step.DONE;
+        while (in.available() > 0 && step == Step.DONE) {
           if (isTurnOver()) {
             return Step.DONE;
           }
-          var step = answerNext();
-          if (step != Step.DONE) {
-            return step;
+          step = answerNext();
+          if (step == Step.DONE) {
+            answeredBefore++;
+            in.answered();
+            session.told = false;
           }
-          answeredBefore++;
-          in.answered();
         }
-      } while (in.fill());
-      return Step.DONE;
+      } while ((step == Step.DONE || step == Step.PART) && !in.isDropping() && in.fill());
+      return step;
     } finally {
       end();
     }
@@ -177,6 +180,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     item.release();
     forgetHead();
     key.set(NO_KEY, 0, 1);
+    freeHead();
     out.detach();
     in = null;
     session = null;
@@ -190,20 +194,50 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     return session;
   }
 
-  /** Copies what is still needed of a request, up to its value, before more input is received. */
-  final void keepHead() {
-    keepHead(keepKey(), Key.MAX_LENGTH);
+  /**
+   * Whether a value is to be waited for together with its request, of which it is the rest. If so
+   * the request is the next one again.
+   *
+   * @param read the bytes of the request that were read
+   * @param rest the bytes of its value, and of what ends that
+   */
+  final boolean isPart(int read, long rest) {
+    boolean part = in.available() < rest && read + rest <= Input.LITTLE;
+    if (part) {
+      in.at -= read;
+      in.beginValue();
+    }
+    return part;
   }
 
-  private MemorySegment keepKey() {
-    var kept = head;
-    if (kept == null) {
-      kept = Arena.ofAuto().allocate(Key.MAX_LENGTH + TextProtocol.LONGEST_LINE);
-      head = kept;
-    }
+  /** Whether a request is to be logged: those are that were not when less of them had come. */
+  final boolean isToBeTold() {
+    boolean first = server.verbosity > 1 && !session().told;
+    session().told |= first;
+    return first;
+  }
+
+  /** Copies what is still needed of a request, up to its value, before more input is received. */
+  final void keepHead() {
+    keepHead(keepKey(headLength()), key.length());
+  }
+
+  /** Copies the key, to the beginning of memory for some more bytes. */
+  private MemorySegment keepKey(int more) {
+    var arena = Arena.ofConfined();
+    var kept = arena.allocate(key.length() + more);
     MemorySegment.copy(key.bytes(), 0, kept, 0, key.length());
     key.set(kept, 0, key.length());
+    freeHead();
+    head = arena;
     return kept;
+  }
+
+  private void freeHead() {
+    if (head != null) {
+      head.close();
+      head = null;
+    }
   }
 
   /**
@@ -213,7 +247,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
    * @throws LiveItemException if there is none to answer with
    */
   final void awaitFirst(LiveItem live) throws IOException, LiveItemException {
-    keepKey();
+    keepKey(0);
     int from = in.giveBackFrom(neededFrom());
     LiveItemException failure = null;
     try {
@@ -228,13 +262,16 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     }
   }
 
-  /** Reads the next request, of which something is there, and answers it. */
+  /** Reads the next request, of which something is there, and answers it if it is whole. */
   abstract Step answerNext() throws IOException;
 
   /** The name of the command that is being answered, as watchers are told. */
   abstract String commandName();
 
-  /** Copies what is still needed of a request, but for its key, to memory that has room for it. */
+  /** How many bytes are still needed of a request, up to its value and but for its key. */
+  abstract int headLength();
+
+  /** Copies them to memory that has room for them. */
   abstract void keepHead(MemorySegment memory, long at);
 
   /** Forgets what points into the input. */

@@ -33,6 +33,9 @@ final class Session {
   /** Whether the client may say anything but who he is. */
   boolean authenticated;
 
+  /** Whether the request that is read was logged when a part of it had come. */
+  boolean told;
+
   private @Nullable Set<Topic> watched;
 
   Session(MemcachedServer server, Connection connection, int number) {
@@ -48,7 +51,7 @@ final class Session {
     if (watched != null) {
       return "conn_watch";
     }
-    if (in.amidValue) {
+    if (in.isAmidValue()) {
       return "conn_nread";
     }
     if (server.blockedWriters.keepFor(connection) || server.valueHolders.keepFor(connection)) {
@@ -95,15 +98,30 @@ final class Session {
       if (!binary && !server.settings.speaksText) {
         return false;
       }
-      var workers = binary ? server.binaryWorkers : server.textWorkers;
-      Step step;
-      do {
-        step = answerSome(workers);
-      } while (step == Step.DONE && in.awaitRequest());
-      return step != Step.CLOSE;
+      return answerAll(binary ? server.binaryWorkers : server.textWorkers);
     } catch (EOFException e) {
       tell("gone amid a request");
       return true;
+    }
+  }
+
+  /** Answers whether the client ended that. */
+  private boolean answerAll(Workers workers) throws IOException {
+    while (true) {
+      switch (answerSome(workers)) {
+        case DONE -> {
+          if (!in.awaitRequest()) {
+            return true;
+          }
+        }
+        case PART -> in.more();
+        case LEAVE -> {
+          return true;
+        }
+        case CLOSE -> {
+          return false;
+        }
+      }
     }
   }
 

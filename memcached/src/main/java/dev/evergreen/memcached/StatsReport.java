@@ -368,7 +368,6 @@ final class StatsReport {
   }
 
   private void connectionList() throws IOException {
-    int now = server.clock.second();
     int listener = 0;
     for (var address : server.addresses()) {
       var prefix = ++listener + ":";
@@ -390,7 +389,7 @@ final class StatsReport {
       stat(prefix + "addr", address)
           .stat(prefix + "listen_addr", local)
           .stat(prefix + "state", session.state())
-          .stat(prefix + "secs_since_last_cmd", now - session.in.lastActive());
+          .stat(prefix + "secs_since_last_cmd", session.in.secondsAtRest());
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.evergreen.memcached;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import dev.evergreen.memcached.live.LiveItemException;
@@ -75,6 +76,11 @@ final class TextProtocol extends Protocol {
   }
 
   @Override
+  int headLength() {
+    return line.end() - line.begin(0);
+  }
+
+  @Override
   void keepHead(MemorySegment memory, long at) {
     line.moveTo(memory, at);
   }
@@ -115,13 +121,13 @@ final class TextProtocol extends Protocol {
 
   @Override
   Step answerNext() throws IOException {
-    int newline = awaitLine();
+    int newline = findNewline();
     if (newline < 0) {
-      return longLine();
+      return in.available() <= LONGEST_LINE ? Step.PART : longLine();
     }
     takeLine(newline);
     noreply = false;
-    if (server.verbosity > 1 && line.count() > 0) {
+    if (line.count() > 0 && isToBeTold()) {
       server.tell("<" + session().number + " " + shown());
     }
     if (!session().authenticated) {
@@ -145,20 +151,12 @@ final class TextProtocol extends Protocol {
     return rareCommand();
   }
 
-  /**
-   * Waits until the next line is there.
-   *
-   * @return where it ends, or -1 if that does not come though it is longer than a command may be
-   */
-  private int awaitLine() throws IOException {
+  /** Where the next line ends, or -1 if that is not there. */
+  private int findNewline() throws IOException {
     int newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
     while (newline == in.end) {
       int seen = in.available();
-      if (seen <= LONGEST_LINE) {
-        in.more();
-        // What was answered may have left meanwhile.
-        answeredBefore = 0;
-      } else if (!beginsKeys() || !in.fill()) {
+      if (seen <= LONGEST_LINE || !beginsKeys() || !in.fill()) {
         return -1;
       }
       newline = Input.find(in.memory, (byte) '\n', in.at + seen, in.end);
@@ -182,7 +180,9 @@ final class TextProtocol extends Protocol {
     if (length < 0 || length > LONGEST_LINE) {
       return Step.CLOSE;
     }
-    in.await((int) length + Output.CRLF.length);
+    if (in.available() < length + Output.CRLF.length) {
+      return isPart(lineLength, length + Output.CRLF.length) ? Step.PART : Step.CLOSE;
+    }
     int begin = in.at;
     int end = begin + (int) length;
     in.at = end + Output.CRLF.length;
@@ -247,8 +247,9 @@ final class TextProtocol extends Protocol {
   }
 
   /**
-   * Answers a line without an end. It is no command, or a get of very many keys: those are answered
-   * as they come, so that the line need not be kept.
+   * Answers what has come of a line without an end. It is no command, or a get of very many keys:
+   * those are answered as they come, so that the line need not be kept. It goes on as a get of what
+   * is not answered yet: the last key that is whole, so that there is one, and a part of another.
    */
   private Step longLine() throws IOException {
     if (!session().authenticated || !beginsKeys()) {
@@ -260,30 +261,43 @@ final class TextProtocol extends Protocol {
       return Step.CLOSE;
     }
     describeFetch(touches);
-    int firstKey = touches ? 2 : 1;
-    int newline;
-    do {
-      int last = in.end;
-      while (last > in.at && in.byteAt(last - 1) != ' ') {
-        last--;
-      }
-      // What ends the line may have come by half.
-      int keyEnd = in.byteAt(in.end - 1) == '\r' ? in.end - 1 : in.end;
-      if (keyEnd - last > Key.MAX_LENGTH) {
-        return Step.CLOSE;
-      }
-      line.split(in.memory, in.at, last);
-      in.at = last;
-      if (!keys(firstKey, cas, touches)) {
-        return Step.CLOSE;
-      }
-      firstKey = 0;
-      in.answered();
-      in.more();
-      newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
-    } while (newline == in.end);
-    takeLine(newline);
-    return keys(0, cas, touches) ? endKeys() : Step.DONE;
+    int part = lastWord(in.end);
+    // What ends the line may have come by half.
+    int partEnd = in.byteAt(in.end - 1) == '\r' ? in.end - 1 : in.end;
+    if (partEnd - part > Key.MAX_LENGTH) {
+      return Step.CLOSE;
+    }
+    var command = line.text(0) + " " + (touches ? line.text(1) + " " : "");
+    line.split(in.memory, lastWord(endOfWords(part)), part);
+    var lastKey = line.text(0);
+    int answered = line.isKey(0) ? line.begin(0) : part;
+    line.split(in.memory, in.at, answered);
+    in.at = answered;
+    if (!keys(touches ? 2 : 1, cas, touches)) {
+      return Step.CLOSE;
+    }
+    in.at += part - answered;
+    in.putBefore((command + lastKey + " ").getBytes(ISO_8859_1));
+    in.answered();
+    return Step.PART;
+  }
+
+  /** Where the word begins that ends there. */
+  private int lastWord(int end) {
+    int begin = end;
+    while (begin > in.at && in.byteAt(begin - 1) != ' ') {
+      begin--;
+    }
+    return begin;
+  }
+
+  /** Where the blanks begin that end there. */
+  private int endOfWords(int end) {
+    int begin = end;
+    while (begin > in.at && in.byteAt(begin - 1) == ' ') {
+      begin--;
+    }
+    return begin;
   }
 
   private Step get(boolean cas, boolean touches) throws IOException {
@@ -410,6 +424,9 @@ final class TextProtocol extends Protocol {
       line.readLong(5);
       change.ifCas(line.number());
     }
+    if (isPart(length)) {
+      return Step.PART;
+    }
     if (lookup.isLive(line.key(1, key))) {
       return refuseValue(length, Lookup.KEY_IS_LIVE);
     }
@@ -423,9 +440,14 @@ final class TextProtocol extends Protocol {
     return reply(text(value.outcome()));
   }
 
+  /** Whether the command and its value are to be waited for together, as not all has come. */
+  boolean isPart(int valueLength) {
+    return isPart(lineLength, (long) valueLength + Output.CRLF.length);
+  }
+
   /** Drops the value that follows, so that it is not taken for commands. */
   Step refuseValue(int length, byte[] why) throws IOException {
-    in.skip((long) length + Output.CRLF.length);
+    in.drop((long) length + Output.CRLF.length);
     return reply(why);
   }
 

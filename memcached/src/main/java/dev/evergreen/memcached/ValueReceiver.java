@@ -9,13 +9,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes the value that follows the head of a request, and stores it by the request's key and
- * change. A value that is there whole, or small, or about to be, is stored from the input; another
- * one goes into memory of the store as it comes.
+ * change. A value that is there whole, or about to be, is stored from the input; another one goes
+ * into memory of the store as it comes.
  */
 final class ValueReceiver {
-
-  /** What of a request may stay in memory while its client is waited for. */
-  private static final int LONGEST_REST = 2048;
 
   private final Protocol protocol;
   private Outcome outcome = Outcome.STORED;
@@ -46,13 +43,13 @@ final class ValueReceiver {
     }
     if (protocol.in.available() < whole) {
       protocol.keepHead();
-      protocol.in.amidValue = true;
-      try {
-        if (!comes((int) whole)) {
+      if (!comes(whole)) {
+        protocol.in.amidLargeValue = true;
+        try {
           return receiveInPieces((int) length, terminator, replaces);
+        } finally {
+          protocol.in.amidLargeValue = false;
         }
-      } finally {
-        protocol.in.amidValue = false;
       }
     }
     var in = protocol.in;
@@ -70,12 +67,9 @@ final class ValueReceiver {
     return true;
   }
 
-  /** Waits for the bytes if they are few; else only receives them if they are there by now. */
-  private boolean comes(int bytes) throws IOException {
+  /** Receives what is there; says whether that is all. */
+  private boolean comes(long bytes) throws IOException {
     var in = protocol.in;
-    if (bytes <= LONGEST_REST) {
-      in.await(bytes);
-    }
     boolean more = bytes <= Buffers.SIZE;
     while (more && in.available() < bytes) {
       more = in.fill();
@@ -96,11 +90,10 @@ final class ValueReceiver {
         var _ =
             protocol.server.valueHolders.hold(protocol.session().connection, Direction.RECEIVING)) {
       take(reservation);
-      while (reservation.missing() > 0) {
+      while (reservation.missing() > 0 || in.available() < terminator.length) {
         in.more();
         take(reservation);
       }
-      in.await(terminator.length);
       int end = in.at;
       in.at += terminator.length;
       if (!ends(end, terminator)) {
@@ -162,7 +155,7 @@ final class ValueReceiver {
     this.outcome = outcome;
     tell(0); // nothing was stored, and that is what memcached tells
     deleteOld(replaces);
-    protocol.in.skip(length + terminator.length);
+    protocol.in.drop(length + terminator.length);
   }
 
   private void tell(long length) {

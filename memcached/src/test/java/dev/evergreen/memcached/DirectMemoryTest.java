@@ -14,6 +14,8 @@ import dev.evergreen.store.Key;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -99,6 +101,12 @@ class DirectMemoryTest {
   @EnumSource
   void whoHoldsAllRoomIsHungUpOnThoughNobodyMayWaitForIt(Mode mode) throws Exception {
     assertEquals("all was read\n", run(Held.class, mode));
+  }
+
+  /** Seen: each kept all that it takes to answer, and memory outside of the heap. */
+  @Test
+  void whoIsWaitedForAmidARequestKeepsLittleMoreThanWhatHasCome() throws Exception {
+    assertEquals("all was read\n", run(Unfinished.class, Mode.PROCESSORS));
   }
 
   private static String run(Class<?> main, Mode mode) throws Exception {
@@ -205,6 +213,111 @@ class DirectMemoryTest {
       hold.close();
       in.close();
       out.close();
+    }
+  }
+
+  /** Many clients that have sent a part of a request each. */
+  static final class Unfinished {
+    private static final int CLIENTS = 2_000;
+
+    /** For what a stack takes more in one place than in another, and what says what has come. */
+    private static final int FEW_BYTES = 512;
+
+    /** What answers is kept amid a value that goes into the store as it comes. */
+    private static final int WORKER = 3_072;
+
+    /** That it must not be too slow. */
+    private static final int HOLD = 1_024;
+
+    private Unfinished() {}
+
+    private record Request(String part, String rest, String reply, int kept) {}
+
+    private static final List<Request> REQUESTS =
+        List.of(
+            new Request("g", "et x\r\n", "END\r\n", 1),
+            new Request(
+                "set k 0 0 2000\r\n" + v(1_000), v(1_000) + "\r\n", "STORED\r\n", 1_020),
+            new Request("get" + " x".repeat(1_100), "\r\n", "END\r\n", 10),
+            new Request(
+                "set k 0 0 9000\r\nv",
+                v(8_999) + "\r\n",
+                "SERVER_ERROR object too large for cache\r\n",
+                HOLD),
+            new Request("set k 0 0 3000\r\nv", v(2_999) + "\r\n", "STORED\r\n", WORKER));
+
+    private static String v(int length) {
+      return "v".repeat(length);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      var settings =
+          TestServer.settings(Mode.valueOf(arguments[0]))
+              .withConnections(CLIENTS)
+              .withMemory(512 << 20) // Nobody waits for others that make room.
+              .withItemLimit(4_000);
+      try (var server = TestServer.start(settings)) {
+        var clients = new ArrayList<Client>();
+        for (int i = 0; i < CLIENTS; i++) {
+          clients.add(server.connect());
+        }
+        // What is made once is made, and stacks are those of compiled code.
+        for (int i = 0; i < 3 * REQUESTS.size(); i++) {
+          run(server.server(), clients, REQUESTS.get(i % REQUESTS.size()), () -> {});
+        }
+        for (var request : REQUESTS) {
+          long before = used();
+          run(server.server(), clients, request, () -> check(request, used() - before));
+        }
+        System.out.println("all was read");
+      }
+    }
+
+    private static void run(
+        MemcachedServer server, List<Client> clients, Request request, Runnable amid)
+        throws Exception {
+      long read = server.statistics.read.sum() + (long) clients.size() * request.part.length();
+      for (var client : clients) {
+        client.send(request.part);
+      }
+      while (server.statistics.read.sum() < read || !allWait(server)) {
+        Thread.sleep(1);
+      }
+      amid.run();
+      for (var client : clients) {
+        client.send(request.rest);
+      }
+      for (var client : clients) {
+        if (!client.read(request.reply.length()).equals(request.reply)) {
+          throw new AssertionError("another reply to " + request);
+        }
+      }
+    }
+
+    private static boolean allWait(MemcachedServer server) {
+      return server.sessions.values().stream()
+          .allMatch(one -> one.in.isWaiting() && one.in.memory == MemorySegment.NULL);
+    }
+
+    /** On the heap and, but for buffers, outside. */
+    private static long used() {
+      for (int i = 0; i < 3; i++) {
+        System.gc();
+      }
+      long outside =
+          ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+              .mapToLong(BufferPoolMXBean::getMemoryUsed)
+              .sum();
+      long heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+      return heap + outside - (long) Buffers.count() * Buffers.SIZE;
+    }
+
+    private static void check(Request request, long used) {
+      long each = used / CLIENTS;
+      if (each > request.kept + FEW_BYTES) {
+        throw new AssertionError(each + " bytes each amid " + request.part);
+      }
     }
   }
 

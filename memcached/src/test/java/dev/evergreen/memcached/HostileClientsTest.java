@@ -580,20 +580,60 @@ class HostileClientsTest {
     }
   }
 
+  /** Seen: each byte of a value gave it as much time as all of a line has. */
+  @ParameterizedTest
+  @EnumSource
+  void aClientThatDribblesAShortValueIsIdle(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(1));
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      client.send("set k 0 0 2000\r\n");
+      await(() -> server.server().limit.served() == 1);
+      while (server.server().limit.served() == 1) {
+        dribble(client);
+        Thread.sleep(20);
+      }
+      await(() -> server.server().statistics.idleKicks.sum() == 1);
+      assertEquals(0, server.server().statistics.sets.sum());
+    }
+  }
+
   /** As in memcached, whose idle clients are none that owe a value. */
   @ParameterizedTest
   @EnumSource
-  void aClientWhoseValueTakesLongerIsNotIdle(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(2));
+  void aClientWhoseLongValueTakesLongerIsNotIdle(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(4));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
-      client.send("set k 0 0 12\r\n");
-      for (int i = 0; i < 12; i++) {
+      client.send("set k 0 0 3024\r\n" + "v".repeat(3_000));
+      long begun = System.nanoTime();
+      for (int i = 0; i < 24; i++) {
         Thread.sleep(250);
         client.send("v");
       }
+      assertTrue(System.nanoTime() - begun > settings.idleTimeout.toNanos());
       client.send("\r\n");
       assertEquals("STORED", client.line());
+    }
+  }
+
+  /** Seen: it kept its place as long as it sent a byte now and then. */
+  @ParameterizedTest
+  @EnumSource
+  void aRefusedValueThatComesByteForByteIsGivenUp(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withWriteTimeout(Duration.ofMillis(200));
+    try (var server = TestServer.start(settings);
+        var text = server.connect();
+        var binary = server.connect()) {
+      text.send("set k 0 0 2000000\r\n");
+      binary.send(request(0x01, "\0\0\0\0\0\0\0\0", "k", "v".repeat(2_000_000)).substring(0, 40));
+      await(() -> server.server().limit.served() == 2);
+      while (server.server().limit.served() > 0) {
+        dribble(text);
+        dribble(binary);
+        Thread.sleep(1);
+      }
+      checkHealth(server, 0);
     }
   }
 

@@ -91,7 +91,9 @@ final class RandomCommands {
   }
 
   private static String exptime(Random random) {
-    return one(random, "0", "0", "0", "100", "-1", "x", "2592000", "5000000000", "1000000");
+    return random.nextInt(20) == 0
+        ? one(random, "-9223372036854775808", "-9223372036854775809", "9223372036854775808")
+        : one(random, "0", "0", "0", "100", "-1", "x", "2592000", "5000000000", "1000000");
   }
 
   private static String noreply(Random random) {

@@ -636,9 +636,10 @@ class WhatIsShownTest {
         });
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
+      // Read anew when its value has come, and logged once.
+      InputTest.sendInPieces(server, client, lines("set a 0 0 1"));
       client.exchange(
           lines(
-                  "set a 0 0 1",
                   "7",
                   "get a b",
                   "get \u001bx",

@@ -129,6 +129,7 @@ final class Arithmetic {
     long slot = index.find(bucket, key);
     long old = linker.alive(slot, now);
     boolean same = linker.isStill(oldThen, old, change);
+    boolean linked = false;
     if (same) {
       int former = old == 0 ? 0 : records.expiry(old);
       int expiry = old == 0 ? change.vivifiedExpiry : change.touches ? change.expiry : former;
@@ -139,15 +140,15 @@ final class Arithmetic {
           old == 0 ? change.bits() : bitsFor(records.valueLength(place), old),
           linker.newCas(change, old == 0 ? 0 : records.cas(old)),
           now);
-      linker.link(bucket, slot, old, key.hash, place, item);
+      linked = linker.link(bucket, slot, old, key.hash, place, item);
       item.isNew = old == 0;
       item.previousExpiry = former;
       index.unlockChanged(bucket);
     } else {
       index.unlock(bucket);
     }
-    linker.settle(same, place);
-    return same ? Outcome.STORED : Outcome.BUSY;
+    linker.settle(linked, place);
+    return linked ? Outcome.STORED : same ? Outcome.OUT_OF_MEMORY : Outcome.BUSY;
   }
 
   /**

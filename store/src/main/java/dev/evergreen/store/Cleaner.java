@@ -108,7 +108,7 @@ final class Cleaner {
     short epoch = items.life.epoch();
     if (epoch != sweptEpoch) {
       sweptEpoch = epoch;
-      for (int i = 0; i < segments.count(); i++) {
+      for (int i = 0; i < segments.everUsed(); i++) {
         segments.noteExpiry(i, Integer.MIN_VALUE);
       }
     }
@@ -119,7 +119,7 @@ final class Cleaner {
   private boolean compactOne(int part) {
     int best = -1;
     int most = segments.size / part;
-    for (int i = 0; i < segments.count(); i++) {
+    for (int i = 0; i < segments.everUsed(); i++) {
       if (segments.isWalkable(i)) {
         int dead = segments.size - segments.liveBytes(i);
         if (dead > most) {
@@ -149,7 +149,7 @@ final class Cleaner {
 
   private int oldest(int queue) {
     int oldest = -1;
-    for (int i = 0; i < segments.count(); i++) {
+    for (int i = 0; i < segments.everUsed(); i++) {
       if (segments.isWalkable(i)
           && segments.queue(i) == queue
           && (oldest < 0 || segments.age(i) < segments.age(oldest))) {
@@ -213,7 +213,7 @@ final class Cleaner {
       move(place, size, slot, fragment, output);
     }
     index.unlockChanged(bucket);
-    items.reportListener();
+    items.tellEvicted();
     return true;
   }
 
@@ -280,7 +280,7 @@ final class Cleaner {
 
   /** Walks one segment in which something may have expired; false if there is none. */
   private boolean sweepOne(int now) {
-    for (int i = 0; i < segments.count(); i++) {
+    for (int i = 0; i < segments.everUsed(); i++) {
       if (segments.expiry(i) <= now && segments.isWalkable(i)) {
         sweep(i, now);
         return true;

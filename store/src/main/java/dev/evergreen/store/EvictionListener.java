@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 @FunctionalInterface
 public interface EvictionListener {
   /**
-   * Called while the item is locked: must return soon, and must neither use the store nor keep the
-   * key's bytes. One that throws is not called again.
+   * Called while others that need room wait: must return soon, and must not use the store. One that
+   * throws is not called again.
    *
    * @param item what it was; its value cannot be had any more
    */

@@ -28,7 +28,7 @@ final class Holds {
   boolean take(long bytes) {
     while (true) {
       long now = held.get();
-      if (now != 0 && now + bytes > bound) {
+      if (now != 0 && bytes != 0 && now + bytes > bound) {
         refusals.incrementAndGet();
         return false;
       }
@@ -56,11 +56,13 @@ final class Holds {
     }
   }
 
-  /** Shares a segment that was taken just now: it is given back if others hold it already. */
-  void share(int segment) {
-    if (sharers.getAndIncrement(segment) > 0) {
-      giveBack(segmentSize);
-    }
+  /** Shares a segment; true if nobody else does, so that it must have been taken. */
+  boolean share(int segment) {
+    return sharers.getAndIncrement(segment) == 0;
+  }
+
+  boolean isShared(int segment) {
+    return sharers.get(segment) > 0;
   }
 
   void giveBackShare(int segment) {

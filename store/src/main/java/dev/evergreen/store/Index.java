@@ -43,6 +43,13 @@ final class Index {
 
   static final int ITEMS_PER_BUCKET = 5;
   private static final int LONGEST_CHAIN = 10_000;
+
+  /** As many as a header has bits for. */
+  private static final long MOST_CHAINED = (1L << (Long.SIZE - NEXT)) - 1;
+
+  /** More than a split needs, whoever else needs some meanwhile. */
+  private static final int CHAINED_FOR_SPLIT = 1024;
+
   private static final int SPINS = 64;
 
   private final MemorySegment table;
@@ -56,6 +63,7 @@ final class Index {
   // Guarded by this: chained buckets, kept behind the table.
   private long chained;
   private long freeChained;
+  private volatile long chainedInUse;
 
   /** An index that grows well up to the given number of items, and slower than that beyond. */
   Index(long mostItems, Records records, Hash hash, Arena arena) {
@@ -232,22 +240,29 @@ final class Index {
     return table.get(JAVA_LONG, slot) & PLACE;
   }
 
-  void insert(long bucket, long hash, long place) {
-    put(bucket, (tag(hash) << TAG) | place);
-    items.getAndIncrement();
+  /** Puts an item into the bucket; false, and nothing is done, if there is no room for it. */
+  boolean insert(long bucket, long hash, long place) {
+    boolean inserted = put(bucket, (tag(hash) << TAG) | place);
+    if (inserted) {
+      items.getAndIncrement();
+    }
+    return inserted;
   }
 
-  private void put(long bucket, long content) {
+  private boolean put(long bucket, long content) {
     for (long chain = bucket; ; ) {
       for (long slot = chain + SLOT; slot < chain + BUCKET; slot += SLOT) {
         if (table.get(JAVA_LONG, slot) == 0) {
           table.set(JAVA_LONG, slot, content);
-          return;
+          return true;
         }
       }
       long next = next(chain);
       if (next == 0) {
         next = append(chain);
+      }
+      if (next == 0) {
+        return false;
       }
       chain = next;
     }
@@ -288,17 +303,18 @@ final class Index {
     table.set(JAVA_LONG, chain, (number << NEXT) | (header & ((1L << NEXT) - 1)));
   }
 
-  /** Chains one more bucket, empty. */
+  /** Chains one more bucket, empty; 0 if there is none. */
   private synchronized long append(long chain) {
     long fresh = freeChained;
     if (fresh != 0) {
       freeChained = next(fresh);
       next(fresh, 0);
-    } else if (chained < mostBuckets) {
+    } else if (chained < mostChained()) {
       fresh = (mostBuckets + chained++) * BUCKET;
     } else {
-      throw new IllegalStateException("the index has no room for more items");
+      return 0;
     }
+    chainedInUse++;
     next(chain, fresh);
     return fresh;
   }
@@ -306,13 +322,23 @@ final class Index {
   private synchronized void recycle(long chain) {
     next(chain, freeChained);
     freeChained = chain;
+    chainedInUse--;
+  }
+
+  private long mostChained() {
+    return Math.min(mostBuckets, MOST_CHAINED);
+  }
+
+  /** Whether what is split must not fail for want of a chained bucket. */
+  private boolean maySplit() {
+    return buckets < mostBuckets && mostChained() - chainedInUse >= CHAINED_FOR_SPLIT;
   }
 
   // Growing
 
   /** Adds a bucket if there are many items for those that there are. Holds no lock when called. */
   void grow() {
-    while (items.get() > buckets * ITEMS_PER_BUCKET && buckets < mostBuckets) {
+    while (items.get() > buckets * ITEMS_PER_BUCKET && maySplit()) {
       if (!splitting.compareAndSet(false, true)) {
         return;
       }
@@ -335,7 +361,7 @@ final class Index {
     for (long slot = from + SLOT; slot != 0; slot = nextSlot(slot)) {
       long content = table.get(JAVA_LONG, slot);
       if (content != 0 && (hashOf(content & PLACE) & (2 * half - 1)) == count) {
-        put(to, content);
+        move(content, to);
         table.set(JAVA_LONG, slot, 0);
       }
     }
@@ -356,12 +382,18 @@ final class Index {
         long content = table.get(JAVA_LONG, slot);
         if (content != 0) {
           table.set(JAVA_LONG, slot, 0);
-          put(bucket, content);
+          move(content, bucket);
         }
       }
       long next = next(chain);
       recycle(chain);
       chain = next;
+    }
+  }
+
+  private void move(long content, long bucket) {
+    if (!put(bucket, content)) {
+      throw new IllegalStateException("there were chained buckets for that");
     }
   }
 

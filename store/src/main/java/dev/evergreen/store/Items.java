@@ -1,6 +1,9 @@
 package dev.evergreen.store;
 
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Items {
   private static final System.Logger LOG = System.getLogger(Store.class.getName());
+  private static final byte[] NO_KEY = {};
 
   final Records records;
   final Segments segments;
@@ -24,8 +28,9 @@ final class Items {
   private final StoreOptions options;
   volatile @Nullable EvictionListener listener;
 
-  /** Only for who evicts: the cleaner. */
-  private @Nullable Throwable listenerFailure;
+  // Only for who evicts: the cleaner.
+  private @Nullable Item evicted;
+  private byte[] evictedKey = NO_KEY;
 
   /** The least record there can be is a header and a key of one byte. */
   private static final int LEAST_RECORD = Records.align(Records.HEADER + 1);
@@ -75,10 +80,15 @@ final class Items {
     records.lastAccess(place, now);
   }
 
-  /** Puts the record into the bucket, instead of what is in the slot if that is not 0. */
-  void link(long bucket, long slot, long hash, long place) {
+  /**
+   * Puts the record into the bucket, instead of what is in the slot if that is not 0; false, and
+   * nothing is done, if the index has no room.
+   */
+  boolean link(long bucket, long slot, long hash, long place) {
     if (slot == 0) {
-      index.insert(bucket, hash, place);
+      if (!index.insert(bucket, hash, place)) {
+        return false;
+      }
     } else {
       long old = index.place(slot);
       index.replace(slot, place);
@@ -88,6 +98,7 @@ final class Items {
     counters.totalItems.increment();
     counters.bytes.add(records.itemSize(place));
     countProven(place, 1);
+    return true;
   }
 
   void unlink(long slot) {
@@ -149,33 +160,41 @@ final class Items {
     }
     counters.evictedIdle = Math.max(0, life.now() - records.lastAccess(place));
     ghosts.add(hash);
-    tellEvicted(place);
+    if (listener != null) {
+      noteEvicted(place);
+    }
     unlink(slot);
   }
 
-  /** What the listener throws must neither end the request of another one, nor leave a lock. */
-  private void tellEvicted(long place) {
-    var listener = this.listener;
-    if (listener == null) {
-      return;
-    }
+  /** For want of memory the listener misses one. */
+  private void noteEvicted(long place) {
     try {
       var item = new Item();
       item.loadWithoutValue(this, place);
-      listener.evicted(
-          records.memory.asSlice(Records.keyAt(place), records.keyLength(place)), item);
-    } catch (Throwable e) {
-      this.listener = null;
-      listenerFailure = e;
+      evictedKey =
+          records.memory.asSlice(Records.keyAt(place), records.keyLength(place)).toArray(JAVA_BYTE);
+      evicted = item;
+    } catch (OutOfMemoryError e) {
+      evicted = null;
     }
   }
 
-  /** Logs that a listener failed, if one did. Holds no lock of a bucket, for this may fail too. */
-  void reportListener() {
-    var failure = listenerFailure;
-    if (failure != null) {
-      listenerFailure = null;
-      LOG.log(System.Logger.Level.ERROR, "an eviction listener failed; it hears no more", failure);
+  /**
+   * Tells the listener what was evicted last, if anything was. Holds no lock of a bucket, as that
+   * may take a while or fail; and that must not end the request of another one.
+   */
+  void tellEvicted() {
+    var item = evicted;
+    var listener = this.listener;
+    evicted = null;
+    if (item == null || listener == null) {
+      return;
+    }
+    try {
+      listener.evicted(MemorySegment.ofArray(evictedKey), item);
+    } catch (Throwable e) {
+      this.listener = null;
+      LOG.log(System.Logger.Level.ERROR, "an eviction listener failed; it hears no more", e);
     }
   }
 
@@ -250,15 +269,18 @@ final class Items {
       return holds.takeShare(segments.of(place));
     }
     // All at once: of two that need more than there is, one must get it, and not each a part.
-    if (!holds.take((long) segmentsOf(place) * segments.size)) {
+    int taken = unsharedSegments(place);
+    if (!holds.take((long) taken * segments.size)) {
       return false;
     }
-    holds.share(segments.of(place));
+    int needed = holds.share(segments.of(place)) ? 1 : 0;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
-      if (isInOther(place, i)) {
-        holds.share(segments.of(records.fragment(place, i)));
+      if (isInOther(place, i) && holds.share(segments.of(records.fragment(place, i)))) {
+        needed++;
       }
     }
+    // More if others have let go of some since.
+    holds.giveBack((long) (taken - needed) * segments.size);
     return true;
   }
 
@@ -274,11 +296,13 @@ final class Items {
     holds.giveBackShare(segments.of(place));
   }
 
-  /** How many segments a large item has, one that is met again later counted again. */
-  private int segmentsOf(long place) {
-    int count = 1;
+  /** How many segments of a large item nobody holds; one that is met again is counted again. */
+  private int unsharedSegments(long place) {
+    int count = holds.isShared(segments.of(place)) ? 0 : 1;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
-      count += isInOther(place, i) ? 1 : 0;
+      if (isInOther(place, i) && !holds.isShared(segments.of(records.fragment(place, i)))) {
+        count++;
+      }
     }
     return count;
   }

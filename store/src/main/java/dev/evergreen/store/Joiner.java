@@ -92,17 +92,18 @@ final class Joiner {
     long slot = index.find(bucket, key);
     long old = linker.alive(slot, now);
     boolean same = linker.isStill(oldThen, old, change);
+    boolean linked = false;
     if (same) {
       long cas = old == 0 ? 0 : records.cas(old);
       int flags = old == 0 ? change.flags : records.flags(old);
       int expiry = old == 0 ? change.vivifiedExpiry : records.expiry(old);
       items.stamp(place, flags, expiry, linker.frequency(old), linker.newCas(change, cas), now);
-      linker.link(bucket, slot, old, key.hash, place, item);
+      linked = linker.link(bucket, slot, old, key.hash, place, item);
       index.unlockChanged(bucket);
     } else {
       index.unlock(bucket);
     }
-    linker.settle(same, place);
-    return same ? Outcome.STORED : null;
+    linker.settle(linked, place);
+    return linked ? Outcome.STORED : same ? Outcome.OUT_OF_MEMORY : null;
   }
 }

@@ -41,13 +41,19 @@ final class Linker {
     return old == 0 ? 0 : records.bits(old) & Records.FREQUENCY;
   }
 
-  /** Links a stamped record, in place of what is in the slot, dead or alive. */
-  void link(long bucket, long slot, long old, long hash, long place, Item item) {
+  /**
+   * Links a stamped record, in place of what is in the slot, dead or alive; false if the index has
+   * no room for it.
+   */
+  boolean link(long bucket, long slot, long old, long hash, long place, Item item) {
     if (slot != 0 && old == 0) {
       items.countReclaimed(index.place(slot));
     }
-    items.link(bucket, slot, hash, place);
-    item.loadWithoutValue(items, place);
+    boolean linked = items.link(bucket, slot, hash, place);
+    if (linked) {
+      item.loadWithoutValue(items, place);
+    }
+    return linked;
   }
 
   /** What is done to a pinned record without the lock: it was linked, or is given back. */

@@ -179,7 +179,11 @@ final class Reader {
     long cas = fetch.setsCas ? items.life.chosenCas(fetch.vivifiedCas) : items.life.nextCas(0);
     int bits = fetch.binaryKey ? Records.BINARY : 0;
     items.stamp(place, 0, fetch.vivifiedExpiry, bits, cas, now);
-    items.link(bucket, slot, key.hash, place);
+    if (!items.link(bucket, slot, key.hash, place)) {
+      index.unlock(bucket);
+      allocator.abandon(place);
+      return Outcome.OUT_OF_MEMORY;
+    }
     item.loadWithoutValue(items, place);
     boolean kept = item.keepValue();
     assert kept : "a value of no bytes needs no memory";

@@ -68,6 +68,8 @@ final class Remover {
         linker.frequency(old) | (change.invalidates ? Records.STALE : 0),
         changesCas ? linker.newCas(change, former) : former,
         now);
-    linker.link(bucket, slot, old, hash, tomb, item);
+    // It takes the place of another one, so that there is room.
+    boolean linked = linker.link(bucket, slot, old, hash, tomb, item);
+    assert linked;
   }
 }

@@ -71,8 +71,10 @@ final class Segments {
   private final byte[] queues;
   private final int[] free;
   private int freed;
-  private int fresh;
   private long begun;
+
+  /** So many segments, the first ones, have ever been in use; written under the monitor only. */
+  private volatile int fresh;
 
   private volatile int used;
   private volatile int allowed;
@@ -110,6 +112,23 @@ final class Segments {
 
   int count() {
     return states.length();
+  }
+
+  /**
+   * Behind so many segments no other one has ever been in use: with room to raise the limit that is
+   * a part of all.
+   */
+  int everUsed() {
+    return fresh;
+  }
+
+  /**
+   * In so many segments there is always room for an item of so many bytes if all else may be
+   * evicted: fifteen sixteenths of those that it lies in are used at least, and others are open or
+   * reserved.
+   */
+  int least(int itemBytes) {
+    return Math.ceilDiv(itemBytes, size / 16 * 15) + RESERVE + OUTPUTS;
   }
 
   int allowed() {
@@ -161,7 +180,7 @@ final class Segments {
    */
   int oldestSeconds(int queue, int now) {
     int oldest = now;
-    for (int i = 0; i < count(); i++) {
+    for (int i = 0; i < fresh; i++) {
       if (queues[i] == queue && liveBytes(i) > 0) {
         oldest = Math.min(oldest, beginnings[i]);
       }
@@ -244,7 +263,7 @@ final class Segments {
     if (full >= 0) {
       seal(full);
     }
-    int segment = freed > 0 ? free[--freed] : fresh++;
+    int segment = freed > 0 ? free[--freed] : fresh;
     int queue = output == KEPT ? PROVEN : output % COMPACTED;
     queues[segment] = (byte) queue;
     newOnes += queue == NEW ? 1 : 0;
@@ -253,6 +272,7 @@ final class Segments {
     expiries.set(segment, NEVER);
     used++;
     states.set(segment, ((long) OPEN << PHASE) | FIRST);
+    fresh = Math.max(fresh, segment + 1);
     open.set(output, segment);
     return true;
   }
@@ -335,7 +355,7 @@ final class Segments {
   /** All bytes of records that were allocated and not killed. */
   long liveBytes() {
     long sum = 0;
-    for (int i = 0; i < count(); i++) {
+    for (int i = 0; i < fresh; i++) {
       sum += liveBytes(i);
     }
     return sum;
@@ -344,7 +364,7 @@ final class Segments {
   /** All pins. */
   long pins() {
     long sum = 0;
-    for (int i = 0; i < count(); i++) {
+    for (int i = 0; i < fresh; i++) {
       sum += (states.get(i) & PINS) / PIN;
     }
     return sum;

@@ -299,13 +299,15 @@ public final class Store implements AutoCloseable {
    * system.
    *
    * @return false if the limit is out of range (from 1 MiB or two of the largest items, whichever
-   *     is more, to four times the first one), or too much is held, or may not be evicted, to lower
+   *     is more, or a few segments more than the largest item takes, to four times the first one),
+   *     or too much is held, or may not be evicted, to lower
    *     it so far; then it stays as it was
    */
   public synchronized boolean limit(long bytes) {
     long segmentsWanted = bytes / items.segments.size;
     // Else an item that is taken could have no room though all others were evicted for it.
     if (bytes < Math.max(StoreOptions.LEAST_LIMIT, 2L * options.itemLimit())
+        || segmentsWanted < items.segments.least(options.itemLimit())
         || segmentsWanted > items.segments.count()
         || !cleaner.mayResize((int) segmentsWanted)
         || !resize((int) segmentsWanted)) {

@@ -62,7 +62,9 @@ final class Writer {
     var outcome = admit(change, old);
     if (outcome == Outcome.STORED) {
       stamp(place, old, change, now);
-      linker.link(bucket, slot, old, key.hash, place, item);
+      if (!linker.link(bucket, slot, old, key.hash, place, item)) {
+        outcome = Outcome.OUT_OF_MEMORY;
+      }
     } else {
       noteRefusal(outcome, old, now);
     }

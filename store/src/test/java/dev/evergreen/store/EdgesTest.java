@@ -13,6 +13,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 import java.util.function.IntSupplier;
@@ -92,6 +95,31 @@ class EdgesTest {
           () -> test.store.store(test.key("k"), source, 0, 5, new Change(), test.item));
       assertEquals("value", test.get("k"));
       test.checkAccounts();
+    }
+  }
+
+  /** Seen: the bucket of the item was locked meanwhile. */
+  @Test
+  void aListenerHoldsUpNobodyWhoReads() throws Exception {
+    try (var test = new TestStore(MIB);
+        var others = Executors.newSingleThreadExecutor(Thread.ofPlatform().daemon().factory())) {
+      var found = new CompletableFuture<Outcome>();
+      test.store.listener(
+          (key, _) -> {
+            if (!found.isDone()) {
+              var read = new Key().set(key, 0, (int) key.byteSize());
+              var other = others.submit(() -> test.store.get(read, new Item()));
+              try {
+                found.complete(other.get(20, TimeUnit.SECONDS));
+              } catch (Exception e) {
+                found.completeExceptionally(e);
+              }
+            }
+          });
+      for (int i = 0; i < 20_000; i++) {
+        test.set("k" + i, "y".repeat(100));
+      }
+      assertEquals(Outcome.NOT_FOUND, found.get());
     }
   }
 
@@ -180,6 +208,48 @@ class EdgesTest {
       assertTrue(test.store.limit(2 * MIB));
       assertEquals(Outcome.STORED, test.set("large", "v".repeat(MIB - 100)));
       assertEquals("stays", test.get("small"));
+    }
+  }
+
+  /** Seen: segments are as large as suits the first limit, and some of them are kept for others. */
+  @Test
+  void ofLargeSegmentsThereAreEnoughForTheLargestItem() {
+    try (var test = new TestStore(new StoreOptions(64 * MIB, MIB, true))) {
+      for (int i = 0; i < 200_000; i++) {
+        test.set("k" + i, "v".repeat(1_000));
+        test.get("k" + i * 7 / 8);
+      }
+      int limit = MIB;
+      while (!test.store.limit(limit)) {
+        limit += 1 << 17;
+      }
+      for (int i = 0; i < 1_000; i++) {
+        test.set("k" + i, "v".repeat(1_000));
+        test.get("k" + i / 2);
+      }
+      for (int i = 0; i < 5; i++) {
+        assertEquals(Outcome.STORED, test.set("large" + i, "v".repeat(MIB - 100)));
+      }
+      test.checkAccounts();
+    }
+  }
+
+  /** Seen: it threw, and left the bucket locked for good. */
+  @Test
+  void anIndexWithoutRoomSaysSo() {
+    try (var arena = Arena.ofConfined()) {
+      var records = new Records(arena.allocate(1 << 12), 1 << 14);
+      var index = new Index(1, records, Hash.random(), arena);
+      long bucket = index.lock(0);
+      int room = 7 * (1 + 1024);
+      for (int i = 1; i <= room; i++) {
+        assertTrue(index.insert(bucket, 0, i));
+      }
+      assertFalse(index.insert(bucket, 0, room + 1));
+      assertEquals(room, index.items());
+      index.remove(index.findPlace(bucket, 0, 100));
+      assertTrue(index.insert(bucket, 0, room + 1));
+      index.unlockChanged(bucket);
     }
   }
 

@@ -83,7 +83,7 @@ class StoreTest {
         assertEquals(
             expected.substring(at, at + 1000), new String(copied, StandardCharsets.ISO_8859_1));
       }
-      assertNull(test.store.reserve(test.key("next"), 1000));
+      assertNull(test.store.reserve(test.key("next"), length));
       try (var next = test.store.reserveAtOnce(test.key("next"), 500)) {
         assertNotNull(next);
         next.fill(copy, 0, 500);
@@ -572,6 +572,29 @@ class StoreTest {
       assertEquals(evictions, test.store.stats().evictions());
       test.checkAccounts();
       assertFalse(test.store.limit(1000));
+    }
+  }
+
+  /** Seen: more than half of what may be held could be had by one only. */
+  @Test
+  void manyMayHoldOneLargeValueAsItTakesNoMore() {
+    try (var test = new TestStore(new StoreOptions(8 * MIB, (int) MIB, true))) {
+      test.set("large", value(600_000, 1));
+      test.set("other", value(600_000, 2));
+      var items = new ArrayList<Item>();
+      for (int i = 0; i < 3; i++) {
+        items.add(new Item());
+        assertEquals(Outcome.FOUND, test.store.get(test.key("large"), items.getLast()));
+      }
+      assertEquals(Outcome.BUSY, test.store.get(test.key("other"), test.item));
+      items.removeLast().release();
+      items.removeFirst().release();
+      assertEquals(Outcome.BUSY, test.store.get(test.key("other"), test.item));
+      items.removeLast().release();
+      assertEquals(0, test.store.stats().heldBytes());
+      assertEquals(Outcome.FOUND, test.store.get(test.key("other"), test.item));
+      test.item.release();
+      test.checkAccounts();
     }
   }
 
