@@ -18,8 +18,8 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class PostgresDatabase {
 
-  /** Version 1 had no table of nodes. */
-  private static final int VERSION = 2;
+  /** Version 1 had no table of nodes, version 2 did not keep who was given up. */
+  private static final int VERSION = 3;
 
   /** "Evgr": who makes the tables holds this lock. */
   private static final int MAKING = 0x45766772;
@@ -82,6 +82,9 @@ final class PostgresDatabase {
       }
       if (version < 2) {
         makeNodes(statement);
+      }
+      if (version < VERSION) {
+        statement.execute("alter table grain_node add column gone timestamptz");
         statement.execute("update grain_state_version set version = " + VERSION);
       }
     }
