@@ -199,6 +199,10 @@ public final class ClusterNode implements Node {
     return answer;
   }
 
+  private void lostTrack(Throwable failure) {
+    fence("it has lost track of the members: " + failure);
+  }
+
   private Roster roster() {
     return await(askForRoster());
   }
@@ -267,7 +271,8 @@ public final class ClusterNode implements Node {
     memberEvents =
         system.actorOf(
             Props.create(
-                MemberEvents.class, () -> new MemberEvents(cluster, members, new FromMembers())),
+                MemberEvents.class,
+                () -> new MemberEvents(cluster, members, new FromMembers(), this::lostTrack)),
             "members");
     var started =
         Sharding.start(
