@@ -423,12 +423,26 @@ public final class ClusterNode implements Node {
 
   private void lookWhetherReached(Member member) {
     var other = member.id();
-    boolean unreached = member.isUp() && links.brokenNanos(other) > unreachedNanos && mayJudge();
+    boolean unreached =
+        member.isUp() && links.brokenNanos(other) > patienceNanos(member) && mayJudge();
     if (!unreached && !refusing.contains(other)) {
       missed.remove(other.address());
     } else if (unreached && missed.add(other.address())) {
       log.warning("not-reached", "other", other, "port", member.linkPort());
     }
+  }
+
+  /**
+   * Who was never reached may be about to find that out, and to end by itself. Two that host no
+   * grains need each other only to report.
+   */
+  private long patienceNanos(Member member) {
+    if (links.wasConnected(member.id())) {
+      return unreachedNanos;
+    }
+    return member.hosts() || settings.hosts()
+        ? unreachedNanos + settings.joinWithin().toNanos()
+        : Long.MAX_VALUE;
   }
 
   private boolean mayJudge() {
