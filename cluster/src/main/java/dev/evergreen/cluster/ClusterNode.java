@@ -161,9 +161,18 @@ public final class ClusterNode implements Node {
             workers);
     this.survivors = new Survivors(tenure, workers, new AsSurvivor());
     this.log = new LifeLog(self, time, USUAL);
-    this.mandate = mandate(builder.storage);
-    this.partitions = new Partitions(self, settings.partitions(), mandate);
-    this.node = startNode(builder);
+    try {
+      this.mandate = mandate(builder.storage);
+      this.partitions = new Partitions(self, settings.partitions(), mandate);
+      this.node = startNode(builder);
+    } catch (RuntimeException e) {
+      // Nothing that closes this node can run yet.
+      links.close();
+      time.close();
+      system.terminate();
+      system.getWhenTerminated().toCompletableFuture().join();
+      throw e;
+    }
     system.getWhenTerminated().whenComplete((done, failure) -> ended.complete(Done.getInstance()));
     var shutdown = CoordinatedShutdown.get(system);
     shutdown.addTask(
@@ -221,21 +230,12 @@ public final class ClusterNode implements Node {
   }
 
   private EngineNode startNode(Builder builder) {
-    try {
-      return EngineNode.start(
-          new Engine(self, time, time, links, partitions, mandate.storage(), RANDOM),
-          builder.types,
-          builder.settings,
-          builder.tracing,
-          view -> new Reporter(view, USUAL));
-    } catch (RuntimeException e) {
-      // Nothing that closes this node can run yet.
-      links.close();
-      time.close();
-      system.terminate();
-      system.getWhenTerminated().toCompletableFuture().join();
-      throw e;
-    }
+    return EngineNode.start(
+        new Engine(self, time, time, links, partitions, mandate.storage(), RANDOM),
+        builder.types,
+        builder.settings,
+        builder.tracing,
+        view -> new Reporter(view, USUAL));
   }
 
   private static NodeLinks bindLinks(ClusterSettings settings, LinkSettings links) {
@@ -808,13 +808,15 @@ public final class ClusterNode implements Node {
   private CompletableFuture<Done> stopNode() {
     return CompletableFuture.supplyAsync(
         () -> {
-          try {
-            node.close();
-          } finally {
-            tenure.end();
-            mandate.end();
-            links.close();
-            time.close();
+          // Each is closed whatever the others throw, the time last.
+          try (time;
+              links) {
+            try {
+              node.close();
+            } finally {
+              tenure.end();
+              mandate.end();
+            }
           }
           return Done.getInstance();
         },
