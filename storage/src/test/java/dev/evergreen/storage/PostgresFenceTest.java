@@ -318,6 +318,38 @@ final class PostgresFenceTest {
     assertEquals(2, number("select count(*) from seen"));
   }
 
+  /** A statement that was planned for few states goes on when there are many. */
+  @Test
+  void aTableThatIsKnownToBeSmallIsNotReadAsAWhole() throws Exception {
+    int saves = 20;
+    try (var storage = open(Duration.ofSeconds(20))) {
+      storage.save(grain(0), Storage.NONE, bytes("state"));
+      execute("analyze grain_state, grain_node");
+    }
+    awaitCounted("n_tup_ins >= 1");
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var mine = joined(storage).storageOf(NODE);
+      for (int i = 1; i <= saves; i++) {
+        mine.save(grain(i), Storage.NONE, bytes("state"));
+        storage.load(grain(i));
+      }
+    }
+    awaitCounted("n_tup_ins > " + saves);
+    long scans =
+        number("select seq_scan from pg_stat_user_tables where relid = 'grain_state'::regclass");
+    assertTrue(scans < saves, () -> scans + " scans"); // one made the index
+  }
+
+  /** The server counts when a session ends. */
+  private void awaitCounted(String condition) throws Exception {
+    while (number(
+            "select count(*) from pg_stat_user_tables where relid = 'grain_state'::regclass and "
+                + condition)
+        < 1) {
+      Thread.sleep(5);
+    }
+  }
+
   private PostgresStorage open(Duration patience) {
     return PostgresStorage.open(
         Settings.of(url + "&ApplicationName=" + sessions).withPatience(patience));
