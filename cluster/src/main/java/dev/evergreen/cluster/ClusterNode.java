@@ -808,19 +808,25 @@ public final class ClusterNode implements Node {
   private CompletableFuture<Done> stopNode() {
     return CompletableFuture.supplyAsync(
         () -> {
-          // Each is closed whatever the others throw, the time last.
+          // Each ends whatever the others throw, the time last.
           try (time;
-              links) {
-            try {
-              node.close();
-            } finally {
-              tenure.end();
-              mandate.end();
-            }
+              links;
+              Ending _ = this::endMandate) {
+            node.close();
           }
           return Done.getInstance();
         },
         task -> Thread.ofVirtual().start(task));
+  }
+
+  private interface Ending extends AutoCloseable {
+    @Override
+    void close();
+  }
+
+  private void endMandate() {
+    tenure.end();
+    mandate.end();
   }
 
   /**

@@ -49,7 +49,8 @@ final class Tenure {
     void ping(NodeId to, long token);
   }
 
-  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
+  private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+  private static final long PATIENCE_NANOS = 10 * SECOND;
 
   private final NodeId self;
   private final Pings pings;
@@ -230,15 +231,16 @@ final class Tenure {
 
   /**
    * Ends when no agreement has been possible for ten seconds. Time in which this process stood
-   * still, or has not looked, does not count: it may be about to hear of what makes it possible.
+   * still does not count, but for a second: it may be about to hear of what makes it possible.
    */
   private final class Hope {
+    private final long longestTurnNanos = Math.max(2 * askAgainNanos, SECOND);
     private long looked = workers.nanos();
     private long inVain;
 
     boolean isOver() {
       long now = workers.nanos();
-      inVain = mayAgree() ? 0 : inVain + Math.min(now - looked, 2 * askAgainNanos);
+      inVain = mayAgree() ? 0 : inVain + Math.min(now - looked, longestTurnNanos);
       looked = now;
       return inVain > PATIENCE_NANOS;
     }

@@ -174,7 +174,7 @@ final class PostgresDatabase {
     config.setExceptionOverride(new LeavingReplicas());
     // A lock that somebody else holds must not keep a connection for ever. And what is acknowledged
     // is on the disk, whatever the server's configuration says of other programs. A statement is
-    // planned once, for all values, which changes nothing of when it locks and when it looks; and by
+    // planned once, for all values, which does not change when it locks and when it looks; and by
     // the index, as a plan for a table that was small would be kept when it has grown. What has no
     // index seems so dear then that it would be compiled. Old servers do not know all of these.
     config.setConnectionInitSql(
