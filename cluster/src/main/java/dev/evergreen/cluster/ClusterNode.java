@@ -162,9 +162,18 @@ public final class ClusterNode implements Node {
             workers);
     this.survivors = new Survivors(tenure, workers, new AsSurvivor());
     this.log = new LifeLog(self, time, USUAL);
-    this.mandate = mandate(builder.storage);
-    this.partitions = new Partitions(self, settings.partitions(), mandate);
-    this.node = startNode(builder);
+    try {
+      this.mandate = mandate(builder.storage);
+      this.partitions = new Partitions(self, settings.partitions(), mandate);
+      this.node = startNode(builder);
+    } catch (RuntimeException e) {
+      // Nothing that closes this node can run yet.
+      links.close();
+      time.close();
+      system.terminate();
+      system.getWhenTerminated().toCompletableFuture().join();
+      throw e;
+    }
     system.getWhenTerminated().whenComplete((done, failure) -> ended.complete(Done.getInstance()));
     var shutdown = CoordinatedShutdown.get(system);
     shutdown.addTask(
@@ -200,6 +209,10 @@ public final class ClusterNode implements Node {
     return answer;
   }
 
+  private void lostTrack(Throwable failure) {
+    fence("it has lost track of the members: " + failure);
+  }
+
   private Roster roster() {
     return await(askForRoster());
   }
@@ -218,21 +231,12 @@ public final class ClusterNode implements Node {
   }
 
   private EngineNode startNode(Builder builder) {
-    try {
-      return CoreRuntime.start(
-          new Engine(self, time, time, links, partitions, mandate.storage(), RANDOM),
-          builder.types,
-          builder.settings,
-          builder.tracing,
-          view -> new Reporter(view, USUAL));
-    } catch (RuntimeException e) {
-      // Nothing that closes this node can run yet.
-      links.close();
-      time.close();
-      system.terminate();
-      system.getWhenTerminated().toCompletableFuture().join();
-      throw e;
-    }
+    return CoreRuntime.start(
+        new Engine(self, time, time, links, partitions, mandate.storage(), RANDOM),
+        builder.types,
+        builder.settings,
+        builder.tracing,
+        view -> new Reporter(view, USUAL));
   }
 
   private static NodeLinks bindLinks(ClusterSettings settings, LinkSettings links) {
@@ -268,7 +272,8 @@ public final class ClusterNode implements Node {
     memberEvents =
         system.actorOf(
             Props.create(
-                MemberEvents.class, () -> new MemberEvents(cluster, members, new FromMembers())),
+                MemberEvents.class,
+                () -> new MemberEvents(cluster, members, new FromMembers(), this::lostTrack)),
             "members");
     var started =
         Sharding.start(
@@ -419,12 +424,26 @@ public final class ClusterNode implements Node {
 
   private void lookWhetherReached(Member member) {
     var other = member.id();
-    boolean unreached = member.isUp() && links.brokenNanos(other) > unreachedNanos && mayJudge();
+    boolean unreached =
+        member.isUp() && links.brokenNanos(other) > patienceNanos(member) && mayJudge();
     if (!unreached && !refusing.contains(other)) {
       missed.remove(other.address());
     } else if (unreached && missed.add(other.address())) {
       log.warning("not-reached", "other", other, "port", member.linkPort());
     }
+  }
+
+  /**
+   * Who was never reached may be about to find that out, and to end by itself. Two that host no
+   * grains need each other only to report.
+   */
+  private long patienceNanos(Member member) {
+    if (links.wasConnected(member.id())) {
+      return unreachedNanos;
+    }
+    return member.hosts() || settings.hosts()
+        ? unreachedNanos + settings.joinWithin().toNanos()
+        : Long.MAX_VALUE;
   }
 
   private boolean mayJudge() {
@@ -790,17 +809,25 @@ public final class ClusterNode implements Node {
   private CompletableFuture<Done> stopNode() {
     return CompletableFuture.supplyAsync(
         () -> {
-          try {
+          // Each ends whatever the others throw, the time last.
+          try (time;
+              links;
+              Ending _ = this::endMandate) {
             node.close();
-          } finally {
-            tenure.end();
-            mandate.end();
-            links.close();
-            time.close();
           }
           return Done.getInstance();
         },
         task -> Thread.ofVirtual().start(task));
+  }
+
+  private interface Ending extends AutoCloseable {
+    @Override
+    void close();
+  }
+
+  private void endMandate() {
+    tenure.end();
+    mandate.end();
   }
 
   /**

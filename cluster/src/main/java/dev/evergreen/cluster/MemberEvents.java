@@ -8,6 +8,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.apache.pekko.Done;
 import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.cluster.Cluster;
@@ -19,7 +20,10 @@ import org.apache.pekko.cluster.ClusterEvent.ReachableMember;
 import org.apache.pekko.cluster.ClusterEvent.UnreachableMember;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Tells {@link Members} what Pekko tells. */
+/**
+ * Tells {@link Members} what Pekko tells. If it fails at that, whatever it was told then is lost,
+ * and so may be who was given up: it ends, and says so.
+ */
 final class MemberEvents extends AbstractActor {
 
   /** Asks to be told when all was told that Pekko has decided by now. */
@@ -27,14 +31,23 @@ final class MemberEvents extends AbstractActor {
 
   private final Cluster cluster;
   private final Members members;
+  private final Consumer<Throwable> whenFailed;
 
   /** Those who asked, in the order in which Pekko answers. */
   private final Queue<CompletableFuture<Done>> asking = new ArrayDeque<>();
 
-  /** As {@link Members} takes them. */
+  /**
+   * As {@link Members} takes them.
+   *
+   * @param whenFailed what to do when nothing more is told, although the node goes on
+   */
   MemberEvents(
-      Cluster cluster, ConcurrentHashMap<NodeId, Member> known, Members.Listener listener) {
+      Cluster cluster,
+      ConcurrentHashMap<NodeId, Member> known,
+      Members.Listener listener,
+      Consumer<Throwable> whenFailed) {
     this.cluster = cluster;
+    this.whenFailed = whenFailed;
     this.members =
         new Members(
             Member.idOf(cluster.selfUniqueAddress()),
@@ -57,6 +70,13 @@ final class MemberEvents extends AbstractActor {
   @Override
   public void postStop() {
     cluster.unsubscribe(getSelf());
+  }
+
+  /** Instead of going on as if it knew all. */
+  @Override
+  public void postRestart(Throwable reason) {
+    getContext().stop(getSelf());
+    whenFailed.accept(reason);
   }
 
   @Override

@@ -15,7 +15,6 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
@@ -50,7 +49,8 @@ final class Tenure {
     void ping(NodeId to, long token);
   }
 
-  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
+  private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+  private static final long PATIENCE_NANOS = 10 * SECOND;
 
   private final NodeId self;
   private final Pings pings;
@@ -213,12 +213,12 @@ final class Tenure {
    */
   boolean agree() {
     long since = lastToken + 1;
-    var possible = new AtomicLong(workers.nanos()); // when it was last
+    var hope = new Hope();
     var agrees = new AtomicBoolean();
     await(
         () -> {
           agrees.set(agreesSince(since));
-          return agrees.get() || isHopeless(possible);
+          return agrees.get() || hope.isOver();
         },
         () -> {
           if (givenUpCount() == 0) {
@@ -229,12 +229,21 @@ final class Tenure {
     return agrees.get();
   }
 
-  private boolean isHopeless(AtomicLong possible) {
-    long now = workers.nanos();
-    if (mayAgree()) {
-      possible.set(now);
+  /**
+   * Ends when no agreement has been possible for ten seconds. Time in which this process stood
+   * still does not count, but for a second: it may be about to hear of what makes it possible.
+   */
+  private final class Hope {
+    private final long longestTurnNanos = Math.max(2 * askAgainNanos, SECOND);
+    private long looked = workers.nanos();
+    private long inVain;
+
+    boolean isOver() {
+      long now = workers.nanos();
+      inVain = mayAgree() ? 0 : inVain + Math.min(now - looked, longestTurnNanos);
+      looked = now;
+      return inVain > PATIENCE_NANOS;
     }
-    return now - possible.get() > PATIENCE_NANOS;
   }
 
   private boolean mayAgree() {

@@ -13,11 +13,16 @@ import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.NodeStoppedException;
+import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.reports.NodeReport;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.IOException;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -29,9 +34,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -172,6 +180,74 @@ final class ClusterNodeTest {
     assertEquals(128, first.ownedPartitions());
   }
 
+  /** Nobody was there whom the guest had to reach when it started. */
+  @Test
+  void whoWasNeverReachedByCallsIsGivenUpWhenAStartMayLastNoLonger() {
+    var patience = Duration.ofSeconds(4);
+    var guest =
+        start(
+            describe()
+                .hostsNoGrains()
+                .joinWithin(patience)
+                .links(shipped -> LinkSettings.of("another").withDeadAfter(patience)));
+    var host =
+        start(
+            describe()
+                .seeds(guest.self().address())
+                .links(shipped -> shipped.withDeadAfter(patience)));
+    await("the end of the guest", () -> !guest.live());
+    await("being alone", () -> host.members().size() == 1);
+    ledger(host, "l").put("host", 1);
+  }
+
+  /** Whoever is asked last would not be asked. */
+  @Test
+  void whatFailsAtTheEndKeepsNothingElseFromItsEnd() {
+    var failing = new AtomicInteger();
+    var node =
+        start(
+            describe()
+                .storage(
+                    except(
+                        "fence",
+                        Storage.class,
+                        storage,
+                        () -> {
+                          var fence = storage.fence("test").orElseThrow();
+                          return Optional.of(
+                              except(
+                                  "giveUp",
+                                  Fence.class,
+                                  fence,
+                                  () -> {
+                                    failing.incrementAndGet();
+                                    throw new IllegalStateException("a storage's");
+                                  }));
+                        })));
+    int port = node.members().getFirst().linkPort();
+    node.close();
+    assertEquals(1, failing.get());
+    assertThrows(
+        ConnectException.class, () -> new Socket(InetAddress.getLoopbackAddress(), port).close());
+  }
+
+  /** The same object, one of whose methods does something else. */
+  private static <T> T except(String method, Class<T> type, T object, Callable<?> instead) {
+    InvocationHandler handler =
+        (proxy, called, arguments) -> {
+          if (called.getName().equals(method)) {
+            return instead.call();
+          }
+          try {
+            return called.invoke(object, arguments);
+          } catch (InvocationTargetException e) {
+            throw e.getCause();
+          }
+        };
+    return type.cast(
+        Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
+  }
+
   private static String asOperator(ClusterNode node, String question) throws IOException {
     int port = node.operatorPort().orElseThrow();
     try (var answer =
@@ -223,9 +299,20 @@ final class ClusterNodeTest {
   }
 
   @Test
-  void aStartThatFailsAtAGrainTypeLeavesNoPortTaken() throws IOException {
+  void aStartThatFailsAtAGrainTypeOrTheStorageLeavesNoPortTaken() throws IOException {
     int port = freePort();
     int links = freePort();
+    var failing =
+        except(
+            "fence",
+            Storage.class,
+            storage,
+            () -> {
+              throw new IllegalStateException("a storage's");
+            });
+    assertThrows(
+        IllegalStateException.class,
+        () -> start(describe().listen("127.0.0.1", port).linkPort(links).storage(failing)));
     assertThrows(
         InvalidGrainException.class,
         () ->

@@ -14,28 +14,41 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SplittableRandom;
-import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A database in virtual time. It goes on when a process that has asked it stands still or dies. A
- * save by way of the fence looks for its node, and holds it while it is under way; who gives a node
- * up waits for those, and lets no others begin.
+ * A database in virtual time, which goes on when a process that has asked it stands still or dies.
+ *
+ * <p>A save by way of the fence sees its node as it was when it began, and may be late. So a node
+ * is given up as in PostgreSQL, in three steps, each of which may be the last one: it is marked;
+ * the saves that are under way are waited for; it is gone, which it stays.
  */
 final class FencedStates {
 
   private static final long MOST_NANOS = 3_000_000;
   private static final long SLOW_NANOS = 1_500_000_000;
+  private static final long LATE_NANOS = 8_000_000_000L;
+  private static final long PATIENCE_NANOS = 500_000_000;
+
+  /** What is known of a node that has joined. */
+  private enum Row {
+    ALIVE,
+    /** It saves no more, but for what is under way. */
+    GIVEN_UP,
+    GONE
+  }
 
   private final VirtualTime time;
   private final SplittableRandom random;
   private final Map<GrainId, Long> revisions = new HashMap<>();
-  private final Set<NodeId> alive = new HashSet<>();
-  private final Map<NodeId, Integer> saving = new HashMap<>();
-  private final Set<NodeId> givingUp = new HashSet<>();
+  private final Map<NodeId, Row> rows = new HashMap<>();
 
-  /** One of so many questions fails, with or without effect; 0 for none. */
+  /** Those that have looked for their node. */
+  private final Set<Object> saving = new HashSet<>();
+
+  /** One of so many questions fails, with effect, sooner or later, or without; 0 for none. */
   int failsOneIn;
 
   FencedStates(VirtualTime time, SplittableRandom random) {
@@ -60,7 +73,7 @@ final class FencedStates {
           .start(
               () -> {
                 pass();
-                answer.take(failing(work));
+                answer.take(fails() ? failing(work) : work);
                 pass();
                 answer.done = true;
                 process.unpark(asking);
@@ -70,17 +83,24 @@ final class FencedStates {
     }
 
     private <T> Supplier<T> failing(Supplier<T> work) {
-      boolean fails = failsOneIn > 0 && random.nextInt(failsOneIn) == 0;
-      boolean takesEffect = random.nextBoolean();
       return () -> {
-        if (!fails || takesEffect) {
-          T result = work.get();
-          if (!fails) {
-            return result;
-          }
+        switch (random.nextInt(3)) {
+          case 0 -> new Answer<T>().take(work);
+          case 1 -> doLate(work);
+          default -> {}
         }
         throw new StorageException("away");
       };
+    }
+
+    /** As what was on its way when its connection broke. */
+    private <T> void doLate(Supplier<T> work) {
+      time.world()
+          .start(
+              () -> {
+                time.world().sleep(random.nextLong(LATE_NANOS));
+                new Answer<T>().take(work);
+              });
     }
 
     @Override
@@ -95,20 +115,19 @@ final class FencedStates {
     public long save(GrainId grain, long expected, byte[] state) {
       return ask(
           () -> {
-            if (node != null) {
-              until(() -> !givingUp.contains(node));
-              if (!alive.contains(node)) {
-                throw new NodeGivenUpException(grain, node);
-              }
-              saving.merge(node, 1, Integer::sum);
-              pass();
+            if (node == null) {
+              return stored(grain, expected);
             }
+            if (rows.get(node) != Row.ALIVE) {
+              throw new NodeGivenUpException(grain, node);
+            }
+            var save = new Object();
+            saving.add(save);
             try {
+              pass();
               return stored(grain, expected);
             } finally {
-              if (node != null) {
-                saving.merge(node, -1, Integer::sum);
-              }
+              saving.remove(save);
             }
           });
     }
@@ -125,30 +144,36 @@ final class FencedStates {
 
     @Override
     public void join(NodeId joining) {
-      ask(() -> alive.add(joining));
+      ask(() -> rows.putIfAbsent(joining, Row.ALIVE));
     }
 
     @Override
     public Set<NodeId> alive() {
-      return ask(() -> Set.copyOf(alive));
+      return ask(
+          () ->
+              rows.keySet().stream()
+                  .filter(one -> rows.get(one) != Row.GONE)
+                  .collect(Collectors.toSet()));
     }
 
     @Override
     public boolean isAlive(NodeId asked) {
-      return ask(() -> alive.contains(asked));
+      return ask(() -> rows.get(asked) == Row.ALIVE);
     }
 
     @Override
     public boolean giveUp(NodeId other, NodeId by) {
       return ask(
           () -> {
-            until(() -> !givingUp.contains(other));
-            givingUp.add(other);
-            until(() -> saving.getOrDefault(other, 0) == 0);
-            givingUp.remove(other);
-            boolean may = alive.contains(by);
+            boolean may = rows.get(by) == Row.ALIVE;
             if (may) {
-              alive.remove(other);
+              rows.replace(other, Row.ALIVE, Row.GIVEN_UP);
+            }
+            if (may || rows.get(other) == Row.GIVEN_UP) {
+              goOn();
+              awaitSavesUnderWay();
+              goOn();
+              rows.replace(other, Row.GIVEN_UP, Row.GONE);
             }
             return may;
           });
@@ -158,14 +183,37 @@ final class FencedStates {
     public void close() {}
   }
 
-  private void until(BooleanSupplier holds) {
-    while (!holds.getAsBoolean()) {
-      time.world().sleep(MOST_NANOS);
+  private boolean fails() {
+    return failsOneIn > 0 && random.nextInt(failsOneIn) == 0;
+  }
+
+  /** From one step to the next one. */
+  private void goOn() {
+    pass();
+    if (fails()) {
+      throw new StorageException("away");
     }
   }
 
+  private void awaitSavesUnderWay() {
+    long begin = time.world().nanos();
+    var left = new HashSet<>(saving);
+    while (!left.isEmpty()) {
+      if (time.world().nanos() - begin >= PATIENCE_NANOS) {
+        throw new StorageException("saves do not end");
+      }
+      time.world().sleep(MOST_NANOS);
+      left.retainAll(saving);
+    }
+  }
+
+  /** What is there at this moment. */
+  long revision(GrainId grain) {
+    return revisions.getOrDefault(grain, Storage.NONE);
+  }
+
   private long stored(GrainId grain, long expected) {
-    long known = revisions.getOrDefault(grain, Storage.NONE);
+    long known = revision(grain);
     if (known != expected) {
       throw new RevisionConflictException("revision " + known + ", not " + expected);
     }

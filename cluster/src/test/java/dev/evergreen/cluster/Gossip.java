@@ -32,6 +32,7 @@ record Gossip(
   /** The later one wins where two know different ones. */
   enum Part {
     JOINING,
+    WEAKLY_UP,
     UP,
     LEAVING,
     EXITING,
@@ -190,7 +191,8 @@ record Gossip(
         .isPresent();
   }
 
-  private boolean converges(NodeId self, Set<NodeId> exited) {
+  /** Whether all who stay have seen it, as a node sees it. */
+  boolean converges(NodeId self, Set<NodeId> exited) {
     boolean allHeard =
         missedBy().keySet().stream()
             .filter(node -> !node.equals(self) && !exited.contains(node))
@@ -199,6 +201,13 @@ record Gossip(
         && parts.keySet().stream()
             .filter(node -> part(node).leads() && !exited.contains(node))
             .allMatch(seen::contains);
+  }
+
+  /** What a leader makes of who joins, when for long not all who stay have seen it. */
+  Gossip weakly(NodeId self) {
+    var next = new TreeMap<>(parts);
+    next.replaceAll((node, part) -> part == Part.JOINING ? Part.WEAKLY_UP : part);
+    return !isLeader(self) || next.equals(parts) ? this : by(self, next, removed, missed);
   }
 
   /** What a leader makes of it when all who stay have seen it; the same if there is nothing. */
@@ -215,7 +224,7 @@ record Gossip(
             next.put(
                 node,
                 switch (part) {
-                  case JOINING -> Part.UP;
+                  case JOINING, WEAKLY_UP -> Part.UP;
                   case LEAVING -> Part.EXITING;
                   default -> part;
                 });

@@ -31,6 +31,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   private static final long TICK = 200 * MILLI;
   private static final long PAUSE = 2_200 * MILLI;
   private static final long STABLE = 1_000 * MILLI;
+  private static final long WEAKLY = 1_500 * MILLI;
   private static final long CONNECTED = 900 * MILLI;
   private static final long HAND_OFF = 6_000 * MILLI;
   private static final int CLIENTS = 2;
@@ -58,6 +59,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   private Set<NodeId> resolving = Set.of();
   private long resolvingSince;
   private long coordinatesSince = Long.MAX_VALUE;
+  private long convergedAt;
 
   /** When the last older one was removed that had not left in good order. */
   private long givenUpAt = -MILLI * 1_000_000;
@@ -132,7 +134,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   }
 
   boolean takesPart() {
-    return gossip.has(id) && !gossip.is(id, Part.JOINING);
+    return gossip.has(id) && !gossip.is(id, Part.JOINING) && !gossip.is(id, Part.WEAKLY_UP);
   }
 
   boolean leaves() {
@@ -156,7 +158,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   }
 
   private static String name(Part part) {
-    return part.toString().toLowerCase(Locale.ROOT);
+    return part.toString().replace("_", "").toLowerCase(Locale.ROOT);
   }
 
   private void become(Gossip now) {
@@ -452,6 +454,11 @@ final class MandateNode implements Members.Listener, Survivors.Node {
     lookWhoIsHeard();
     resolve();
     become(gossip.led(id, exited));
+    if (gossip.converges(id, exited)) {
+      convergedAt = process.nanos();
+    } else if (process.nanos() - convergedAt > WEAKLY) {
+      become(gossip.weakly(id));
+    }
     if (!over) {
       gossipToSome();
       coordinate();

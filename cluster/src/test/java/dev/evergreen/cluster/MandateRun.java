@@ -3,10 +3,13 @@ package dev.evergreen.cluster;
 import dev.evergreen.cluster.MandateWorld.Faults;
 import dev.evergreen.cluster.MandateWorld.Setting;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /** Runs seeds, maybe with a broken version. */
 public final class MandateRun implements MandateTrials {
+
+  private final LongAdder deserted = new LongAdder();
 
   /** Called by reflection, too. */
   public MandateRun() {}
@@ -14,15 +17,25 @@ public final class MandateRun implements MandateTrials {
   @Override
   public @Nullable String failure(Kind kind, long seed) {
     try {
-      MandateWorld.run(setting(kind, new SplittableRandom(seed)), seed);
+      if (kind == Kind.FENCE) {
+        FenceWorld.run(seed);
+      } else if (!MandateWorld.run(setting(kind, new SplittableRandom(seed)), seed)) {
+        deserted.increment();
+      }
       return null;
     } catch (RuntimeException | Error e) {
       return kind + " " + seed + ": " + e.getMessage();
     }
   }
 
+  /** How many worlds have ended so far without anybody who goes on. */
+  long deserted() {
+    return deserted.sum();
+  }
+
   private static Setting setting(Kind kind, SplittableRandom random) {
     return switch (kind) {
+      case FENCE -> throw new AssertionError(kind);
       case FENCED -> any(random, true, false);
       case FENCED_WITH_EVIDENCE -> any(random, true, true);
       case PINGED -> any(random, false, false);

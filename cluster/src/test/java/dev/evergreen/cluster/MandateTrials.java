@@ -2,11 +2,13 @@ package dev.evergreen.cluster;
 
 import org.jspecify.annotations.Nullable;
 
-/** Runs seeds of the {@link MandateWorld}; shared with broken versions. */
+/** Runs seeds of simulated worlds; shared with broken versions. */
 public interface MandateTrials {
 
-  /** What is simulated. */
+  /** What is simulated: a {@link MandateWorld}, or what is said. */
   enum Kind {
+    /** A {@link FenceWorld}. */
+    FENCE,
     FENCED,
     FENCED_WITH_EVIDENCE,
     PINGED,

@@ -105,16 +105,20 @@ final class MandateWorld {
     }
   }
 
-  /** What one seed decides. */
-  static void run(Setting setting, long seed) {
+  /** What one seed decides; whether somebody is left. */
+  static boolean run(Setting setting, long seed) {
     var world = new MandateWorld(setting, seed);
     world.time.run(world::main);
+    return !world.running(MandateNode::takesPart).isEmpty();
   }
 
   private void main() {
     var first = new ArrayList<NodeId>();
     for (int i = 0; i < setting.nodes(); i++) {
       first.add(newLife("n" + i + ":1"));
+    }
+    if (setting.faults() == Faults.ANY && setting.fenced()) {
+      standsStillWhenGiven = random.nextInt(3) * 4; // also before it has joined the fence
     }
     first.forEach(id -> add(id, Gossip.of(first)));
     pause(random.nextLong(4 * SECOND));
@@ -309,7 +313,7 @@ final class MandateWorld {
     // Who wants to join waits until there is somebody.
     return running(MandateNode::takesPart).isEmpty()
         || (actors.keySet().stream().allMatch(p -> writtenAt.getOrDefault(p, 0L) > since)
-            && running(node -> node.leaves()).isEmpty());
+            && running(node -> node.takesPart() && node.leaves()).isEmpty());
   }
 
   // Faults

@@ -58,6 +58,8 @@ final class MembersTest {
 
   private final Queue<NodeId> judged = new ConcurrentLinkedQueue<>();
 
+  private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+
   private final ConcurrentHashMap<NodeId, Member> known = new ConcurrentHashMap<>();
 
   private volatile Runnable whenJudged = () -> {};
@@ -130,7 +132,9 @@ final class MembersTest {
     return systems
         .getFirst()
         .actorOf(
-            Props.create(MemberEvents.class, () -> new MemberEvents(cluster, known, new Told())));
+            Props.create(
+                MemberEvents.class,
+                () -> new MemberEvents(cluster, known, new Told(), failures::add)));
   }
 
   @Test
@@ -160,6 +164,25 @@ final class MembersTest {
     var toldOf = told.thenApply(done -> List.copyOf(givenUp));
     go.countDown();
     assertEquals(List.of(Set.of(other)), toldOf.get(30, TimeUnit.SECONDS));
+  }
+
+  /** What it was told last is lost: it must not go on as if it knew all. */
+  @Test
+  void whoFailsAtAnEventSaysSoAndTellsNothingMore() {
+    var cluster = join();
+    var following = follow(cluster);
+    var other = Member.idOf(join().selfUniqueAddress());
+    await("both", () -> known.values().stream().filter(Member::isUp).count() == 2);
+    var failure = new IllegalStateException("a listener's");
+    whenJudged =
+        () -> {
+          throw failure;
+        };
+    cluster.down(Cluster.get(systems.getLast()).selfAddress());
+    await("its end", following::isTerminated);
+    assertEquals(List.of(failure), List.copyOf(failures));
+    assertEquals(List.of(other), List.copyOf(judged));
+    assertTrue(givenUp.isEmpty());
   }
 
   private static Set<NodeId> whoBelongs(ActorRef rosters) throws Exception {

@@ -4,16 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.sim.VirtualTime;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.work.Workers;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
@@ -231,6 +235,32 @@ class TenureTest {
     tenure.leaves(C);
     tenure.gone(A);
     assertFalse(CompletableFuture.supplyAsync(tenure::agree).get(30, TimeUnit.SECONDS));
+  }
+
+  /** It is about to hear that the one that it misses has left in good order. */
+  @Test
+  void timeInWhichItStoodStillMakesNothingHopeless() {
+    var time = new VirtualTime(new SplittableRandom(7));
+    time.run(
+        () -> {
+          var process = time.machine("b");
+          var workers = new Workers(process, process, new SplittableRandom(7));
+          var margin = Duration.ofMillis(100);
+          tenure = new Tenure(B, margin, margin, (to, token) -> {}, workers);
+          tenure.voters(List.of(A, B, C));
+          giveUp(A, B, C);
+          var agrees = new AtomicBoolean();
+          process.start(() -> agrees.set(tenure.agree()));
+          time.world().sleep(Duration.ofSeconds(1).toNanos());
+          tenure.voters(List.of(B));
+          process.pause(false);
+          time.world().sleep(Duration.ofSeconds(20).toNanos());
+          process.resume();
+          time.world().sleep(Duration.ofSeconds(1).toNanos());
+          tenure.leaves(C);
+          time.world().sleep(Duration.ofSeconds(1).toNanos());
+          assertTrue(agrees.get());
+        });
   }
 
   private void assertWaits(Duration most, Duration least) {

@@ -17,17 +17,17 @@ final class DatabaseFence implements Fence {
   /** The table {@code grain_node}. Blocks; called by platform threads, any number at a time. */
   interface Nodes {
 
-    /** Adds a row, unless it is there. */
+    /** Adds a row, unless it is there; and not after the node was given up, however late. */
     void join(Member member) throws SQLException;
 
-    /** Whose rows there are; among them may be one that is being given up. */
+    /** Who was not given up to the end; among them may be one that is being given up. */
     Set<NodeId> alive(String cluster) throws SQLException;
 
     /**
-     * Waits for the saves of this node that are under way, and takes the row away; if the other one
-     * has a row.
+     * Waits for the saves of this node that are under way, and takes it away; if the other one is
+     * alive.
      *
-     * @return whether it had
+     * @return whether it was
      */
     boolean giveUp(Member member, Member by) throws SQLException;
   }

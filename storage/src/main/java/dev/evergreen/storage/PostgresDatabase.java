@@ -18,8 +18,8 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class PostgresDatabase {
 
-  /** Version 1 had no table of nodes. */
-  private static final int VERSION = 2;
+  /** Version 1 had no table of nodes, version 2 did not keep who was given up. */
+  private static final int VERSION = 3;
 
   /** "Evgr": who makes the tables holds this lock. */
   private static final int MAKING = 0x45766772;
@@ -82,6 +82,9 @@ final class PostgresDatabase {
       }
       if (version < 2) {
         makeNodes(statement);
+      }
+      if (version < VERSION) {
+        statement.execute("alter table grain_node add column gone timestamptz");
         statement.execute("update grain_state_version set version = " + VERSION);
       }
     }
@@ -170,13 +173,19 @@ final class PostgresDatabase {
     // One that has become a replica refuses all saves, and a load from it may not be the latest.
     config.setExceptionOverride(new LeavingReplicas());
     // A lock that somebody else holds must not keep a connection for ever. And what is acknowledged
-    // is on the disk, whatever the server's configuration says of other programs.
+    // is on the disk, whatever the server's configuration says of other programs. A statement is
+    // planned once, for all values, which does not change when it locks and when it looks; and by
+    // the index, as a plan for a table that was small would be kept when it has grown. What has no
+    // index seems so dear then that it would be compiled. Old servers do not know all of these.
     config.setConnectionInitSql(
         """
         select set_config('statement_timeout', '%d', false),
           set_config('synchronous_commit',
             case current_setting('synchronous_commit') when 'off' then 'on'
-              else current_setting('synchronous_commit') end, false)"""
+              else current_setting('synchronous_commit') end, false),
+          (select count(set_config(name, value, false)) from pg_settings
+            join (values ('plan_cache_mode', 'force_generic_plan'), ('enable_seqscan', 'off'),
+              ('jit', 'off')) as known (key, value) on key = name)"""
             .formatted(settings.patience().toMillis()));
     return config;
   }

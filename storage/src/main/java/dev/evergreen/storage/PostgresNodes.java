@@ -12,8 +12,8 @@ import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The table {@code grain_node (cluster, address, incarnation, alive)} of a PostgreSQL database: who
- * is alive.
+ * The table {@code grain_node (cluster, address, incarnation, alive, gone)} of a PostgreSQL
+ * database: who is alive, and since when who was given up is gone.
  *
  * <p>A statement that saves looks at its node's row, and locks nothing for that: to lock the row
  * made a save a fifth dearer. A node is given up in three steps, so that saves that follow each
@@ -27,8 +27,12 @@ import java.util.concurrent.locks.LockSupport;
  *       that it works by, in transactions that only read what is committed. So one that locks it
  *       later sees that the node is not alive, and saves nothing. Locks are kept until what was
  *       saved can be seen.
- *   <li>The row is deleted.
+ *   <li>The row says that the node is gone. It stays, as the statement by which a node joins may
+ *       come late: it was on its way when its connection broke, and the node has joined by another
+ *       one. A row that is there keeps it from making the node alive again.
  * </ol>
+ *
+ * <p>Rows of who has been gone for a day are deleted. No statement is on its way so long.
  *
  * <p>Thread-safe.
  */
@@ -60,7 +64,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
 
   /**
    * For the node and whoever wants it; then that one; then the node, twice. Tells whether that one
-   * is alive, and whether the node is not alive any more.
+   * is alive, and whether the node is not alive any more, and not yet gone.
    */
   private static final String JUDGE =
       """
@@ -70,7 +74,8 @@ final class PostgresNodes implements DatabaseFence.Nodes {
       judges as (select from locked where %s and alive),
       judged as (update grain_node set alive = false where %s and exists (select from judges))
       select exists (select from judges),
-        exists (select from judges) or exists (select from locked where %s and not alive)"""
+        exists (select from judges)
+          or exists (select from locked where %s and not alive and gone is null)"""
           .formatted(IS, IS, IS, IS, IS);
 
   private final PostgresConnections connections;
@@ -81,7 +86,14 @@ final class PostgresNodes implements DatabaseFence.Nodes {
 
   @Override
   public void join(Member member) throws SQLException {
-    execute("insert into grain_node values (?, ?, ?, true) on conflict do nothing", member);
+    execute(
+        "insert into grain_node (cluster, address, incarnation, alive) values (?, ?, ?, true)"
+            + " on conflict do nothing",
+        member);
+    try (var connection = connections.open();
+        var statement = connection.createStatement()) {
+      statement.execute("delete from grain_node where gone < now() - interval '1 day'");
+    }
   }
 
   @Override
@@ -91,7 +103,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
     // later waits for saves that begin before that.
     if (verdict.notAlive) {
       awaitSavesUnderWay();
-      execute("delete from grain_node" + ONE + " and not alive", member);
+      execute("update grain_node set gone = now()" + ONE + " and not alive", member);
     }
     return verdict.may;
   }
@@ -158,7 +170,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
     try (var connection = connections.open();
         var select =
             connection.prepareStatement(
-                "select address, incarnation from grain_node where cluster = ?")) {
+                "select address, incarnation from grain_node where cluster = ? and gone is null")) {
       select.setString(1, cluster);
       try (var rows = select.executeQuery()) {
         while (rows.next()) {

@@ -53,8 +53,8 @@ final class SqliteFile implements AutoCloseable {
     this.path = path;
     this.patience = patience;
     this.last = prepared(connection());
-    this.files = List.of(path, beside(path, "-wal"), beside(path, "-shm"));
     try {
+      this.files = List.of(path, beside(path, "-wal"), beside(path, "-shm"));
       this.identity = identity();
     } catch (Throwable e) {
       last.close();

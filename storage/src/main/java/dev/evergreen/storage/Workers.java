@@ -110,9 +110,7 @@ final class Workers implements AutoCloseable {
   private <A, R extends Request<A>> A ask(String what, RequestQueue<? super R> queue, R request) {
     long begin = System.nanoTime();
     try {
-      if (!queue.put(request, patienceNanos)) {
-        throw failure(what, request, ": it is closed, nothing was done", null);
-      }
+      put(what, queue, request);
       long left = patienceNanos - (System.nanoTime() - begin);
       return request.answer().get(left, TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
@@ -131,6 +129,22 @@ final class Workers implements AutoCloseable {
           what,
           request,
           " failed, and whether anything was written is unknown: " + e.getMessage(),
+          e);
+    }
+  }
+
+  private <R extends Request<?>> void put(String what, RequestQueue<? super R> queue, R request)
+      throws InterruptedException {
+    try {
+      if (!queue.put(request, patienceNanos)) {
+        throw failure(what, request, ": it is closed, nothing was done", null);
+      }
+    } catch (TimeoutException e) {
+      throw failure(
+          what,
+          request,
+          ": no room within %s; the database is away or overloaded, nothing was done"
+              .formatted(Duration.ofNanos(patienceNanos)),
           e);
     }
   }

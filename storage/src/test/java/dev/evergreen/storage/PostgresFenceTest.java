@@ -19,6 +19,7 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -204,6 +205,44 @@ final class PostgresFenceTest {
     }
   }
 
+  /** It was on its way when its connection broke, and the node has joined by another one. */
+  @Test
+  void aJoiningThatComesLateDoesNotMakeANodeAliveThatWasGivenUp() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20));
+        var late = open(Duration.ofSeconds(20))) {
+      var fence = storage.fence("cluster").orElseThrow();
+      FutureTask<Fence> joining;
+      try (var _ = closedGate("grain_node")) {
+        joining = start(new FutureTask<>(() -> joined(late)));
+        awaitSessions("wait_event = 'advisory'", 1);
+        execute(
+            "set session_replication_role = replica; " // does not wait at the gate
+                + "insert into grain_node values ('cluster', 'here:1', 7, true)");
+        assertTrue(fence.isAlive(NODE));
+        fence.giveUp(NODE);
+      }
+      joining.get();
+      assertFalse(fence.isAlive(NODE));
+      assertEquals(Set.of(), fence.alive());
+      var save = save(fence.storageOf(NODE), 0);
+      assertGivenUp(save);
+    }
+  }
+
+  @Test
+  void whoWasGivenUpLongAgoIsForgotten() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      fence.giveUp(NODE);
+      fence.join(new NodeId("there:1", 7));
+      assertEquals(2, number("select count(*) from grain_node"));
+      execute("update grain_node set gone = gone - interval '25 hours'");
+      fence.join(new NodeId("there:1", 8));
+      assertEquals(0, number("select count(*) from grain_node where not alive"));
+      assertEquals(2, fence.alive().size());
+    }
+  }
+
   /** It changes nothing, so that it can be asked anew. */
   @Test
   void whetherANodeIsAliveIsAskedAgainWhenConnectionsBreak() throws Exception {
@@ -231,7 +270,26 @@ final class PostgresFenceTest {
     try (var storage = open(Duration.ofSeconds(20))) {
       assertEquals(2, joined(storage).storageOf(NODE).save(grain(0), 1, bytes("new")));
     }
-    assertEquals(2, number("select version from grain_state_version"));
+    assertEquals(3, number("select version from grain_state_version"));
+  }
+
+  /** Nodes of the former version go on: they say of nobody that it is gone. */
+  @Test
+  void tablesOfVersion2KeepTheirNodes() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      joined(storage);
+    }
+    execute("alter table grain_node drop column gone");
+    execute("update grain_state_version set version = 2");
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var former = new NodeId("there:1", 7);
+      execute("insert into grain_node values ('cluster', 'there:1', 7, true)");
+      var fence = storage.fence("cluster").orElseThrow();
+      assertEquals(Set.of(NODE, former), fence.alive());
+      assertTrue(fence.giveUp(NODE, former));
+      assertEquals(Set.of(former), fence.alive());
+    }
+    assertEquals(3, number("select version from grain_state_version"));
   }
 
   /** A server that crashes would lose what was acknowledged last. */
@@ -258,6 +316,38 @@ final class PostgresFenceTest {
     assertEquals(1, number("select count(*) from seen where setting = 'on'"));
     assertEquals(1, number("select count(*) from seen where setting = 'local'"));
     assertEquals(2, number("select count(*) from seen"));
+  }
+
+  /** A statement that was planned for few states goes on when there are many. */
+  @Test
+  void aTableThatIsKnownToBeSmallIsNotReadAsAWhole() throws Exception {
+    int saves = 20;
+    try (var storage = open(Duration.ofSeconds(20))) {
+      storage.save(grain(0), Storage.NONE, bytes("state"));
+      execute("analyze grain_state, grain_node");
+    }
+    awaitCounted("n_tup_ins >= 1");
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var mine = joined(storage).storageOf(NODE);
+      for (int i = 1; i <= saves; i++) {
+        mine.save(grain(i), Storage.NONE, bytes("state"));
+        storage.load(grain(i));
+      }
+    }
+    awaitCounted("n_tup_ins > " + saves);
+    long scans =
+        number("select seq_scan from pg_stat_user_tables where relid = 'grain_state'::regclass");
+    assertTrue(scans < saves, () -> scans + " scans"); // one made the index
+  }
+
+  /** The server counts when a session ends. */
+  private void awaitCounted(String condition) throws Exception {
+    while (number(
+            "select count(*) from pg_stat_user_tables where relid = 'grain_state'::regclass and "
+                + condition)
+        < 1) {
+      Thread.sleep(5);
+    }
   }
 
   private PostgresStorage open(Duration patience) {
@@ -291,13 +381,17 @@ final class PostgresFenceTest {
 
   /** Keeps statements that save where they have looked at their node, and written nothing yet. */
   private Connection closedGate() throws SQLException {
+    return closedGate("grain_state");
+  }
+
+  private Connection closedGate(String table) throws SQLException {
     execute(
         """
         create function wait_at_gate() returns trigger language plpgsql as
         'begin perform pg_advisory_xact_lock(%d); return new; end'"""
             .formatted(gate));
     execute(
-        "create trigger wait_at_gate before insert on grain_state for each row"
+        "create trigger wait_at_gate before insert on %s for each row".formatted(table)
             + " execute function wait_at_gate()");
     return holding("select pg_advisory_xact_lock(%d)".formatted(gate));
   }

@@ -101,8 +101,8 @@ final class PostgresStorageTest {
   @Test
   void aNewerVersionOfTheTableIsRefused() throws Exception {
     open().close();
-    execute("update grain_state_version set version = 3");
-    assertRefused(Settings.of(url), "version is 3");
+    execute("update grain_state_version set version = 4");
+    assertRefused(Settings.of(url), "version is 4");
   }
 
   @Test

@@ -61,9 +61,9 @@ final class Link implements Connection.Receiver {
   @GuardedBy("lock")
   private boolean probing;
 
-  /** Set if it was connected before. */
+  /** When the last connection ended, or the node was admitted. */
   @GuardedBy("lock")
-  private long brokenAt;
+  private long brokenAt = System.nanoTime();
 
   /** That of the connection. */
   private volatile @Nullable SendQueue queue;
@@ -96,11 +96,20 @@ final class Link implements Connection.Receiver {
     }
   }
 
-  /** For how long there has been no connection any more; 0 if there is one or was none yet. */
+  /** For how long there has been no connection; 0 if there is one. */
   long brokenNanos() {
     lock.lock();
     try {
-      return state == State.UP || !connectedBefore ? 0 : System.nanoTime() - brokenAt;
+      return state == State.UP ? 0 : System.nanoTime() - brokenAt;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  boolean wasConnected() {
+    lock.lock();
+    try {
+      return connectedBefore;
     } finally {
       lock.unlock();
     }

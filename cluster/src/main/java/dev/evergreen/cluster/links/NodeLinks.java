@@ -208,12 +208,18 @@ public final class NodeLinks implements Links, AutoCloseable {
   }
 
   /**
-   * For how long there has been no connection to a node any more; 0 if there is one, or was none
-   * yet.
+   * For how long there has been no connection to a node: since the last one ended, or since the
+   * node was admitted; 0 if there is one, or the node was not admitted.
    */
   public long brokenNanos(NodeId node) {
     var link = links.get(node);
     return link == null ? 0 : link.brokenNanos();
+  }
+
+  /** Whether there has been a connection to a node since it was admitted. */
+  public boolean wasConnected(NodeId node) {
+    var link = links.get(node);
+    return link != null && link.wasConnected();
   }
 
   /**

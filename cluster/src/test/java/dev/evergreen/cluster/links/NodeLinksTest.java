@@ -596,6 +596,18 @@ class NodeLinksTest {
     }
   }
 
+  /** Whom it was never connected to, it must miss as well, in the end. */
+  @Test
+  void forHowLongThereIsNoConnectionCountsFromTheAdmission() {
+    a.admit(b);
+    await("some time", () -> a.links.brokenNanos(b.id) > 0);
+    assertFalse(a.links.wasConnected(b.id));
+    b.admit(a);
+    awaitConnected(a, b);
+    assertEquals(0, a.links.brokenNanos(b.id));
+    assertTrue(a.links.wasConnected(b.id));
+  }
+
   // The end of a process
 
   @Test
@@ -604,9 +616,11 @@ class NodeLinksTest {
     connect(a, b);
     connect(b, c);
     assertEquals(0, a.links.brokenNanos(b.id));
+    assertTrue(a.links.wasConnected(b.id));
     b.close();
     a.next(Broken.class);
     assertTrue(a.links.brokenNanos(b.id) > 0);
+    assertTrue(a.links.wasConnected(b.id));
     assertEquals(b.id, a.next(Refused.class).node(), "the one that dials");
     c.next(Broken.class);
     assertEquals(b.id, c.next(Refused.class).node(), "the one that is dialled");

@@ -24,8 +24,8 @@ import javax.tools.ToolProvider;
 final class Sources {
 
   private static final List<Path> ROOTS =
-      Stream.of("core", "model", "cluster")
-          .map(room -> Path.of("..", room, "src", "main", "java"))
+      Stream.of("core/src/main", "model/src/main", "cluster/src/main", "cluster/src/test")
+          .map(place -> Path.of("..", place, "java"))
           .toList();
 
   private Sources() {}

@@ -31,9 +31,10 @@ public interface Fence {
   Storage storageOf(NodeId node);
 
   /**
-   * A node is alive from now on, if it was not already. One that was given up and joins again would
-   * be alive again: a node joins when its life begins, and finds out afterwards whether the others
-   * still count on it. Its next life has another incarnation.
+   * A node is alive from now on, if it was not already. A node joins when its life begins, and
+   * finds out afterwards whether the others still count on it; its next life has another
+   * incarnation. If this fails the node may join later all the same, but not when it has joined by
+   * another try, and was given up.
    */
   void join(NodeId node);
 
