@@ -481,6 +481,51 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(3, origin.count());
   }
 
+  /** An origin that has the whole for one, and a part for another. */
+  @Test
+  void whatIsWholeAndWasAskedForEarlierIsNotUsedBeforeAPart() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(ScriptedOrigin.response(200, TEXT, FRESH, TAG, "Accept-Ranges: bytes"));
+        });
+    thenPart(5, 9, FRESH, "ETag: \"2\"");
+    origin.then(200, TEXT, FRESH, "ETag: \"2\"");
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    assertEquals("56789", browser().get("/a", "Range: bytes=5-9").body());
+    await(() -> proxy.fetches().underWay() == 1);
+    go.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("\"2\"", get("Range: bytes=5-9").field("ETag"));
+  }
+
+  /** The storage has one that is evicted no longer than one that a purge takes. */
+  @Test
+  void aPartThatWasAskedForBeforeTheWholeIsNotUsedBehindIt() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(0, 4, FRESH, TAG));
+        });
+    origin.then(200, TEXT, FRESH, "ETag: \"2\"", "Surrogate-Key: t");
+    thenPart(0, 4, FRESH, "ETag: \"2\"");
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    assertEquals(TEXT, browser().get("/a").body());
+    await(() -> proxy.fetches().underWay() == 1);
+    go.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    purge("tag", Proxy.segment("http://test/a"));
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(3, origin.count());
+  }
+
   /** As a whole response would take the place of another. */
   @Test
   void whatWasStoredLastIsUsedWhateverItsDate() throws Exception {
