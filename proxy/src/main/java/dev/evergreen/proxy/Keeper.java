@@ -136,8 +136,9 @@ final class Keeper {
   void receive(String what, Fetch fetch, OriginAnswer answer, Arrival arrival) {
     try (arrival) {
       receive(answer, arrival);
-      if (arrival.appender().commit()) {
-        settle(arrival);
+      boolean stored = arrival.appender().commit();
+      if (stored || arrival.part() != null) {
+        settle(arrival); // A part tells of the whole also if it was invalidated meanwhile.
       }
     } catch (IncompleteException e) {
       // Nobody wants it any more, and the origin is told.

@@ -502,6 +502,41 @@ class PartialContentTest extends WithOneProxy {
     assertEquals("\"2\"", get("Range: bytes=5-9").field("ETag"));
   }
 
+  /** By the whole that comes the parts are forgotten, also the one that is on its way. */
+  @Test
+  void aPartThatIsForgottenTellsOfAWholeThatWasAskedForEarlier() throws Exception {
+    var whole = new CountDownLatch(1);
+    var last = new CountDownLatch(1);
+    thenPart(5, 9, FRESH, "ETag: \"0\"");
+    origin.then(
+        (_, wire) -> {
+          whole.await();
+          wire.send(ScriptedOrigin.response(200, TEXT, FRESH, TAG, "Accept-Ranges: bytes"));
+        });
+    thenPart(3, 4, FRESH, "ETag: \"2\"");
+    origin.then(
+        (_, wire) -> {
+          last.await();
+          wire.send(part(3, 9, FRESH, "ETag: \"2\""));
+        });
+    origin.then(200, TEXT, FRESH, "ETag: \"2\"");
+    get("Range: bytes=5-9");
+    origin.next();
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a", "Range: bytes=3-9");
+    origin.next();
+    assertEquals("bytes=3-9", origin.next().field("Range"));
+    whole.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 1);
+    last.countDown();
+    assertEquals("3456789", other.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("\"2\"", get("Range: bytes=3-9").field("ETag"));
+  }
+
   /** The storage has one that is evicted no longer than one that a purge takes. */
   @Test
   void aPartThatWasAskedForBeforeTheWholeIsNotUsedBehindIt() throws Exception {
