@@ -21,6 +21,7 @@ final class Arrival implements AutoCloseable {
   private final StoredHead head;
   private final Vary vary;
   private final byte[] variant;
+  private final long stamp;
   private final @Nullable ContentRange part;
   private final @Nullable Fields before;
   private final Appender appender;
@@ -45,6 +46,7 @@ final class Arrival implements AutoCloseable {
       throws IOException {
     this.part = part;
     this.before = before;
+    stamp = entry.stamp();
     head = StoredHead.of(ByteBuffer.wrap(entry.head()));
     vary = Vary.of(head.fields()).orElseThrow();
     variant = part == null ? entry.variant() : Parts.variant(entry.variant());
@@ -62,6 +64,11 @@ final class Arrival implements AutoCloseable {
   /** For what requests it is. */
   byte[] variant() {
     return variant;
+  }
+
+  /** That of before the origin was asked. */
+  long stamp() {
+    return stamp;
   }
 
   /** What of the response it is, if it is a part; else null. */

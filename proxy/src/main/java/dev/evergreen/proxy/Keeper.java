@@ -136,7 +136,10 @@ final class Keeper {
   void receive(String what, Fetch fetch, OriginAnswer answer, Arrival arrival) {
     try (arrival) {
       receive(answer, arrival);
-      arrival.appender().commit();
+      boolean stored = arrival.appender().commit();
+      if (stored || arrival.part() != null) {
+        settle(arrival); // A part tells of the whole also if it was invalidated meanwhile.
+      }
     } catch (IncompleteException e) {
       // Nobody wants it any more, and the origin is told.
     } catch (IOException e) {
@@ -144,6 +147,52 @@ final class Keeper {
     } finally {
       proxy.fetches().end(what, fetch);
     }
+  }
+
+  /**
+   * What is whole is found before parts, though these may have been asked for later, while it was
+   * fetched; and parts would be found again when it is evicted. So of the two that which was asked
+   * for earlier is used no more. Whichever is stored last sees the other.
+   */
+  private void settle(Arrival arrival) throws IOException {
+    if (arrival.part() == null) {
+      settleParts(arrival);
+      return;
+    }
+    try (var whole = findWhole()) {
+      if (whole != null && whole.lease().stamp() > arrival.stamp()) {
+        proxy.invalidateParts(key);
+      } else if (whole != null && !isOfOne(whole, arrival)) {
+        retire(whole, arrival.stamp());
+      }
+    }
+  }
+
+  private void settleParts(Arrival arrival) throws IOException {
+    try (var parts =
+        Incomplete.find(proxy.storage(), key, request.fields(), (_, _) -> List.of())) {
+      if (parts == null) {
+        return;
+      }
+      long stamp = parts.newest().lease().stamp();
+      if (stamp < arrival.stamp()) {
+        proxy.invalidateParts(key);
+      } else if (!isOfOne(parts.newest(), arrival)) {
+        try (var whole = findWhole()) {
+          if (whole != null && whole.lease().stamp() < stamp) {
+            retire(whole, stamp);
+          }
+        }
+      }
+    }
+  }
+
+  private @Nullable Found findWhole() {
+    return Found.find(proxy.storage(), Proxy.segment(key), new Variants(request.fields()));
+  }
+
+  private static boolean isOfOne(Found other, Arrival arrival) throws IOException {
+    return Parts.areOfOne(other.head().fields(), arrival.head().fields());
   }
 
   /** Ends all that {@link #receive} would end, if it cannot be begun. */

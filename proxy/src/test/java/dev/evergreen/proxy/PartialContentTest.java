@@ -481,6 +481,86 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(3, origin.count());
   }
 
+  /** An origin that has the whole for one, and a part for another. */
+  @Test
+  void whatIsWholeAndWasAskedForEarlierIsNotUsedBeforeAPart() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(ScriptedOrigin.response(200, TEXT, FRESH, TAG, "Accept-Ranges: bytes"));
+        });
+    thenPart(5, 9, FRESH, "ETag: \"2\"");
+    origin.then(200, TEXT, FRESH, "ETag: \"2\"");
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    assertEquals("56789", browser().get("/a", "Range: bytes=5-9").body());
+    await(() -> proxy.fetches().underWay() == 1);
+    go.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("\"2\"", get("Range: bytes=5-9").field("ETag"));
+  }
+
+  /** By the whole that comes the parts are forgotten, also the one that is on its way. */
+  @Test
+  void aPartThatIsForgottenTellsOfAWholeThatWasAskedForEarlier() throws Exception {
+    var whole = new CountDownLatch(1);
+    var last = new CountDownLatch(1);
+    thenPart(5, 9, FRESH, "ETag: \"0\"");
+    origin.then(
+        (_, wire) -> {
+          whole.await();
+          wire.send(ScriptedOrigin.response(200, TEXT, FRESH, TAG, "Accept-Ranges: bytes"));
+        });
+    thenPart(3, 4, FRESH, "ETag: \"2\"");
+    origin.then(
+        (_, wire) -> {
+          last.await();
+          wire.send(part(3, 9, FRESH, "ETag: \"2\""));
+        });
+    origin.then(200, TEXT, FRESH, "ETag: \"2\"");
+    get("Range: bytes=5-9");
+    origin.next();
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a", "Range: bytes=3-9");
+    origin.next();
+    assertEquals("bytes=3-9", origin.next().field("Range"));
+    whole.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 1);
+    last.countDown();
+    assertEquals("3456789", other.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("\"2\"", get("Range: bytes=3-9").field("ETag"));
+  }
+
+  /** The storage has one that is evicted no longer than one that a purge takes. */
+  @Test
+  void aPartThatWasAskedForBeforeTheWholeIsNotUsedBehindIt() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(0, 4, FRESH, TAG));
+        });
+    origin.then(200, TEXT, FRESH, "ETag: \"2\"", "Surrogate-Key: t");
+    thenPart(0, 4, FRESH, "ETag: \"2\"");
+    browser.ask("GET", "/a", "Range: bytes=0-4");
+    origin.next();
+    assertEquals(TEXT, browser().get("/a").body());
+    await(() -> proxy.fetches().underWay() == 1);
+    go.countDown();
+    assertEquals("01234", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    purge("tag", Proxy.segment("http://test/a"));
+    assertEquals("\"2\"", get("Range: bytes=0-4").field("ETag"));
+    assertEquals(3, origin.count());
+  }
+
   /** As a whole response would take the place of another. */
   @Test
   void whatWasStoredLastIsUsedWhateverItsDate() throws Exception {

@@ -140,9 +140,7 @@ final class ScriptedOrigin implements AutoCloseable {
         if (request == null) {
           return;
         }
-        all.add(request);
-        received.add(request);
-        nextStep().answer(request, wire);
+        stepOf(request).answer(request, wire);
       }
     } catch (IOException e) {
       // The proxy has left.
@@ -151,8 +149,12 @@ final class ScriptedOrigin implements AutoCloseable {
     }
   }
 
-  private synchronized Step nextStep() {
-    return script.get(Math.min(step++, script.size() - 1));
+  /** Who sees that it has come may send another, whose step is the next one. */
+  private synchronized Step stepOf(Received request) {
+    var next = script.get(Math.min(step++, script.size() - 1));
+    all.add(request);
+    received.add(request);
+    return next;
   }
 
   private static @Nullable Received read(InputStream in) throws IOException {

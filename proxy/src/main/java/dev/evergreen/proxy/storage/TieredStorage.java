@@ -437,6 +437,9 @@ final class TieredStorage implements Storage {
     var lock = listLocks[(int) uri & (LOCKS - 1)];
     lock.lock();
     try {
+      if (underWay.hasLater(uri, hash, stamp)) {
+        return; // It is another's by now, who lists it where that belongs.
+      }
       var present = lookUp(uri, key, NOTHING);
       var listed = new VariantList(List.of());
       long listedStamp = stamp;

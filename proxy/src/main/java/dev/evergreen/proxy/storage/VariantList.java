@@ -36,18 +36,17 @@ record VariantList(List<byte[]> variants) {
   }
 
   /**
-   * The list with the variant at its beginning, but behind what comes before it.
+   * The list with the variant before the first that was not asked for later. One that was may be
+   * behind that: it was stored anew, and is about to be listed so.
    *
    * @param isLater which others were asked for later
    */
   VariantList with(byte[] variant, Predicate<byte[]> isLater) {
-    var changed = new ArrayList<byte[]>();
+    var changed = new ArrayList<>(variants);
+    changed.removeIf(other -> Arrays.equals(other, variant));
     int at = 0;
-    for (var other : variants) {
-      if (!Arrays.equals(other, variant)) {
-        changed.add(other);
-        at = isLater.test(other) ? changed.size() : at;
-      }
+    while (at < changed.size() && isLater.test(changed.get(at))) {
+      at++;
     }
     changed.add(at, variant);
     return new VariantList(changed.subList(0, Math.min(MOST, changed.size())));

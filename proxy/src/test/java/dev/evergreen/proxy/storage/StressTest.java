@@ -3,14 +3,19 @@ package dev.evergreen.proxy.storage;
 import static dev.evergreen.proxy.storage.TestStorage.check;
 import static dev.evergreen.proxy.storage.TestStorage.entry;
 import static dev.evergreen.proxy.storage.TestStorage.key;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -31,6 +36,7 @@ class StressTest {
   private static final int SECONDS = Integer.getInteger("evergreen.storage.seconds", 5);
   private static final int THREADS = 6;
   private static final int URIS = 402;
+  private static final int ROUNDS = 200;
 
   @TempDir Path directory;
 
@@ -70,6 +76,63 @@ class StressTest {
       assertEquals(0, stats.corrupt(), stats::toString);
       assertTrue(stats.memoryBytes() <= stats.memoryLimit());
     }
+  }
+
+  /** Several that were asked for one after the other come at once, as they happen to. */
+  @Test
+  void whatWasAskedForLastIsThereWhateverComesLast() throws Exception {
+    var options =
+        StorageOptions.memory(256 << 20).memoryObject(100_000).onDisk(directory, 256 << 20);
+    try (var storage = Storage.open(options);
+        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int seed = 0; seed < ROUNDS; seed++) {
+        var uri = "/" + seed;
+        var random = new Random(seed);
+        var entries = new ArrayList<Entry>();
+        var appenders = new ArrayList<Appender>();
+        for (int version = 1; version <= THREADS; version++) {
+          var variant = seed % 2 == 0 ? "" : "v" + random.nextInt(3);
+          int length = random.nextInt(4) == 0 ? 150_000 : random.nextInt(4000);
+          entries.add(entry(uri, variant, version, length, storage.stamp(), List.of()));
+          appenders.add(storage.append(entries.getLast()));
+        }
+        var begins = new CyclicBarrier(THREADS);
+        var running = new ArrayList<Future<Boolean>>();
+        for (int i = 0; i < THREADS; i++) {
+          var appender = appenders.get(i);
+          var body = ByteBuffer.wrap(TestStorage.bodyOf(entries.get(i).head()));
+          running.add(
+              threads.submit(
+                  () -> {
+                    begins.await();
+                    try (appender) {
+                      appender.append(body);
+                      return appender.commit();
+                    }
+                  }));
+        }
+        var expected = new LinkedHashMap<String, Long>();
+        for (int i = THREADS - 1; i >= 0; i--) {
+          if (running.get(i).get()) {
+            var variant = new String(entries.get(i).variant(), ISO_8859_1);
+            expected.putIfAbsent(variant, i + 1L);
+          }
+        }
+        assertEquals(expected.toString(), versions(storage, uri).toString(), uri);
+      }
+    }
+  }
+
+  /** Of all variants, that which is listed first first. */
+  private static Map<String, Long> versions(Storage storage, String uri) throws IOException {
+    var versions = new LinkedHashMap<String, Long>();
+    for (var lease : storage.findAll(key(uri), THREADS, _ -> true)) {
+      try (lease) {
+        var variant = new String(lease.variant(), ISO_8859_1);
+        versions.put(variant, check(lease, uri + variant));
+      }
+    }
+    return versions;
   }
 
   private Void work(Storage storage, int thread, long end) throws IOException {
