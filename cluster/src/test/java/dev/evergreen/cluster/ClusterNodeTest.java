@@ -244,8 +244,7 @@ final class ClusterNodeTest {
             throw e.getCause();
           }
         };
-    return type.cast(
-        Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
+    return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
   }
 
   private static String asOperator(ClusterNode node, String question) throws IOException {

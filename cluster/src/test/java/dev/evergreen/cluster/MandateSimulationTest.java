@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class MandateSimulationTest {
 
   private static final long SEEDS = Long.getLong("evergreen.sim.seeds", 400);
+
   /** For broken versions, some of which seldom fail. */
   private static final long MOST = 4 * SEEDS;
 

@@ -25,8 +25,7 @@ public final class HttpDate {
   /** The format that is preferred, and is nearly all that comes: it is read without a pattern. */
   private static final String IMF = "Mon, 01 Jan 2000 00:00:00 GMT";
 
-  private static final List<String> DAYS =
-      List.of("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun");
+  private static final List<String> DAYS = List.of("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun");
   private static final Pattern RFC_850 =
       Pattern.compile(
           "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-"
@@ -91,7 +90,9 @@ public final class HttpDate {
 
   /** Whether a text is like {@link #IMF} but for its names and digits. */
   private static boolean isImf(String text) {
-    if (text.length() != IMF.length() || indexAt(DAYS, text, 0) < 0 || indexAt(MONTHS, text, 8) < 0) {
+    if (text.length() != IMF.length()
+        || indexAt(DAYS, text, 0) < 0
+        || indexAt(MONTHS, text, 8) < 0) {
       return false;
     }
     for (int i = 3; i < text.length(); i++) {
@@ -133,8 +134,7 @@ public final class HttpDate {
         Integer.parseInt(match.group("second")));
   }
 
-  private static OptionalLong time(
-      int year, int month, int day, int hour, int minute, int second) {
+  private static OptionalLong time(int year, int month, int day, int hour, int minute, int second) {
     try {
       var time = LocalDateTime.of(year, month, day, hour, minute, 0);
       // 60 is a leap second.

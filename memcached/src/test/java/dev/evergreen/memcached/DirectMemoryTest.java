@@ -236,8 +236,7 @@ class DirectMemoryTest {
     private static final List<Request> REQUESTS =
         List.of(
             new Request("g", "et x\r\n", "END\r\n", 1),
-            new Request(
-                "set k 0 0 2000\r\n" + v(1_000), v(1_000) + "\r\n", "STORED\r\n", 1_020),
+            new Request("set k 0 0 2000\r\n" + v(1_000), v(1_000) + "\r\n", "STORED\r\n", 1_020),
             new Request("get" + " x".repeat(1_100), "\r\n", "END\r\n", 10),
             new Request(
                 "set k 0 0 9000\r\nv",

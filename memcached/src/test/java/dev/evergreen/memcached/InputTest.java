@@ -22,8 +22,7 @@ class InputTest {
   private static final String SMALL = "0123456789".repeat(100);
 
   /** Sends each piece when all before it is waited behind, without a buffer. */
-  static void sendInPieces(TestServer server, Client client, String... pieces)
-      throws Exception {
+  static void sendInPieces(TestServer server, Client client, String... pieces) throws Exception {
     long sent = server.server().statistics.read.sum();
     for (var piece : pieces) {
       client.send(piece);
@@ -241,7 +240,14 @@ class InputTest {
       client.exchange("");
       var request =
           String.join(
-              "\r\n", "set k 7 0 5 ", "value", "ms k 2 Oq k T9", "no", "cas k 0 0 1 5", "x", "mn")
+                  "\r\n",
+                  "set k 7 0 5 ",
+                  "value",
+                  "ms k 2 Oq k T9",
+                  "no",
+                  "cas k 0 0 1 5",
+                  "x",
+                  "mn")
               + "\r\n";
       for (int cut = 1; cut < request.length(); cut++) {
         sendInPieces(server, client, request.substring(0, cut), request.substring(cut));

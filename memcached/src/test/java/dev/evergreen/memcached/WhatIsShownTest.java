@@ -639,15 +639,7 @@ class WhatIsShownTest {
       // Read anew when its value has come, and logged once.
       InputTest.sendInPieces(server, client, lines("set a 0 0 1"));
       client.exchange(
-          lines(
-                  "7",
-                  "get a b",
-                  "get \u001bx",
-                  "mg a v",
-                  "mg b v",
-                  "mn",
-                  "incr a 1",
-                  "ma a v")
+          lines("7", "get a b", "get \u001bx", "mg a v", "mg b v", "mn", "incr a 1", "ma a v")
               + lines("set c 0 0 1 noreply", "x", "touch c 0", "stats items"));
       try (var binary = server.connect()) {
         binary.send(request(0x01, "\0".repeat(8), "k", "secret", 0, 0));

@@ -169,8 +169,7 @@ final class Keeper {
   }
 
   private void settleParts(Arrival arrival) throws IOException {
-    try (var parts =
-        Incomplete.find(proxy.storage(), key, request.fields(), (_, _) -> List.of())) {
+    try (var parts = Incomplete.find(proxy.storage(), key, request.fields(), (_, _) -> List.of())) {
       if (parts == null) {
         return;
       }

@@ -148,11 +148,7 @@ final class OriginRequests {
 
   /** RFC 7239, and the fields that were there before it. */
   private static void addForwarded(
-      Fields fields,
-      RequestHead request,
-      String authority,
-      Client client,
-      ProxySettings settings) {
+      Fields fields, RequestHead request, String authority, Client client, ProxySettings settings) {
     var peer = client.peer();
     var before = fields.joined("x-forwarded-for");
     var own = literal(peer);

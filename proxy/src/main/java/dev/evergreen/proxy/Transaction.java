@@ -6,12 +6,10 @@ import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.Version;
 import dev.evergreen.proxy.Statistics.Count;
-import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.rules.CacheKey;
 import dev.evergreen.proxy.rules.CacheStatus;
 import dev.evergreen.proxy.rules.CacheStatus.Forward;
 import dev.evergreen.proxy.rules.Conditions;
-import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
@@ -23,8 +21,6 @@ import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Lease;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -188,7 +184,7 @@ final class Transaction {
   private boolean serveOnce(boolean collapse) throws IOException {
     var variants = new Variants(request.fields());
     try (var found = Found.find(proxy.storage(), Proxy.segment(key), variants);
-        var parts = found == null ? findParts() : null) {
+        var parts = found == null ? partial().find() : null) {
       course.reached(Point.LOOKUP, seen(found, parts));
       if ((found != null && mayBeUsed(found, variants)) || (parts != null && mayBeUsed(parts))) {
         return true;
@@ -204,7 +200,7 @@ final class Transaction {
         proxy.count(Count.MISSES);
       }
       var what = what(parts == null ? variants.seen() : parts.vary());
-      var wish = found == null ? wish(parts, what) : Wish.whole(null);
+      var wish = found == null ? partial().wish(parts, what) : Wish.whole(null);
       var name = wish.name(what);
       if (isAlone(what) || isAlone(name) || wish.isOneOfMany(request, proxy.fetches(), key, name)) {
         return fetchAlone(name, found, wish, why);
@@ -220,6 +216,10 @@ final class Transaction {
     }
   }
 
+  private PartialAnswers partial() {
+    return new PartialAnswers(proxy, setup, request, key, delivery);
+  }
+
   private boolean isAlone(String what) {
     return proxy.fetches().alone(what, proxy.now());
   }
@@ -230,35 +230,12 @@ final class Transaction {
 
   // What is stored in parts.
 
-  /** A HEAD is not answered from them. */
-  private @Nullable Incomplete findParts() {
-    return request.is("GET")
-        ? Incomplete.find(proxy.storage(), key, request.fields(), delivery::wanted)
-        : null;
-  }
-
-  private List<ByteRange> gaps(Incomplete parts) throws IOException {
-    return gaps(delivery.wanted(parts.newest().head(), parts.complete()), parts.ranges());
-  }
-
-  /** What is missing of each of several. */
-  private static List<ByteRange> gaps(List<ByteRange> wanted, List<ByteRange> there) {
-    var gaps = new ArrayList<ByteRange>();
-    for (var each : wanted) {
-      var gap = each.gap(there);
-      if (gap != null) {
-        gaps.add(gap);
-      }
-    }
-    return gaps;
-  }
-
   /** Answers by parts, if they may be used as they are and have all that is wanted. */
   private boolean mayBeUsed(Incomplete parts) throws IOException {
     long now = proxy.now();
     var whole = parts.asWhole();
     var reuse = reuse(whole, now);
-    if ((reuse != Reuse.FRESH && reuse != Reuse.STALE) || !gaps(parts).isEmpty()) {
+    if ((reuse != Reuse.FRESH && reuse != Reuse.STALE) || !partial().gaps(parts).isEmpty()) {
       return false; // They are not validated in the background.
     }
     use(whole, reuse, now);
@@ -266,136 +243,12 @@ final class Transaction {
   }
 
   private Forward why(Incomplete parts) throws IOException {
-    if (!gaps(parts).isEmpty()) {
+    if (!partial().gaps(parts).isEmpty()) {
       return Forward.PARTIAL;
     }
     return reuse(parts.asWhole(), proxy.now()) == Reuse.VALIDATE_FOR_REQUEST
         ? Forward.REQUEST
         : Forward.STALE;
-  }
-
-  /**
-   * What the origin is asked for when nothing whole is stored: a part if the client wants one, and
-   * what is missing if something is there. The whole where that is as good: it is for all.
-   *
-   * @param whole the name of a fetch of the whole, which is waited for if it is under way
-   */
-  private Wish wish(@Nullable Incomplete parts, String whole) throws IOException {
-    if (!request.is("GET") || proxy.fetches().find(whole) != null) {
-      return Wish.whole(parts);
-    }
-    if (parts == null) {
-      return isAlone(withoutParts()) ? Wish.whole(null) : Wish.clients(null, request, false);
-    }
-    var gaps = gaps(parts);
-    if (!gaps.isEmpty()) {
-      return Wish.rest(parts, gaps);
-    }
-    boolean canBeValidated = !parts.newest().validators().isEmpty();
-    return Wish.clients(parts, request, canBeValidated);
-  }
-
-  /** The name of what is known of an origin that sends no parts. */
-  private String withoutParts() {
-    return Fetches.name(key, "/");
-  }
-
-  private boolean haveChanged(Wish wish) {
-    if (wish.isPlain()) {
-      return false;
-    }
-    try (var now = findParts()) {
-      return now == null ? wish.parts() != null : !now.isSame(wish.parts());
-    }
-  }
-
-  /** The whole as far as it is there, with a part that comes. Its caller holds all. */
-  private static Lease join(@Nullable Incomplete parts, Arrival arrival, Lease lease)
-      throws IOException {
-    var part = arrival.part();
-    if (part == null) {
-      return lease;
-    }
-    var pieces = new ArrayList<PartsLease.Piece>();
-    pieces.add(new PartsLease.HeldPiece(part.range(), lease, true));
-    if (parts != null && parts.isJoinedBy(part, arrival.head().fields())) {
-      pieces.addAll(parts.pieces());
-    }
-    return new PartsLease(pieces, lease, part.complete());
-  }
-
-  /** Whether a part, with those that it is one response with, has all that the client is sent. */
-  private boolean completes(ContentRange part, StoredHead head, @Nullable Incomplete parts)
-      throws IOException {
-    var there = new ArrayList<ByteRange>();
-    there.add(part.range());
-    if (parts != null && parts.isJoinedBy(part, head.fields())) {
-      there.addAll(parts.ranges());
-    }
-    return gaps(delivery.wanted(head, part.complete()), there).isEmpty();
-  }
-
-  /** How an origin's part is stored that answers this request; null if it does not, or may not. */
-  private @Nullable Arrival arrivalOfPart(OriginAnswer answer, Wish wish, long stamp)
-      throws IOException {
-    var part = Parts.of(answer);
-    if (part == null || wish.isPlain()) {
-      return null;
-    }
-    var parts = partsFor(part, answer, wish);
-    if (parts == null && mayLackFields(answer.head(), wish)) {
-      return null;
-    }
-    var before = parts == null ? null : parts.newest().head().fields();
-    var entry = keeper().entry(answer, part, before, stamp);
-    if (entry == null || !completes(part, StoredHead.of(ByteBuffer.wrap(entry.head())), parts)) {
-      return null;
-    }
-    return new Arrival(entry, part.isWhole() ? null : part, before, proxy.storage());
-  }
-
-  /**
-   * Whether a part may come without what tells of the whole, as who asks by If-Range has that
-   * (RFC 9110 §15.3.7). To others it would be sent so; but many origins leave out nothing.
-   */
-  private static boolean mayLackFields(ResponseHead head, Wish wish) {
-    return wish.kind() == Wish.Kind.REST
-        || (wish.ifRange() != null && !head.fields().has("content-type"));
-  }
-
-  /**
-   * With what a part is joined; null if with nothing. That is looked for once more now: what was
-   * purged while this request waited is part of nothing that is stored. A purge from the question
-   * to the origin on takes what is stored of its answer, too.
-   */
-  private @Nullable Incomplete partsFor(ContentRange part, OriginAnswer answer, Wish wish)
-      throws IOException {
-    var parts = wish.parts();
-    boolean joins =
-        parts != null
-            && parts.isJoinedBy(part, answer.head().fields())
-            && parts.isStored(proxy.storage(), key);
-    return joins ? parts : null;
-  }
-
-  /** Whether an origin has something else now than what parts are of, or wants it kept no more. */
-  private boolean isAnother(OriginAnswer answer, Incomplete parts) throws IOException {
-    var part = Parts.of(answer);
-    return part == null
-        || !parts.isJoinedBy(part, answer.head().fields())
-        || keeper().entry(answer, part, parts.newest().head().fields(), proxy.now()) == null;
-  }
-
-  /** An origin has the whole for who has asked for something that parts are of, or for a part. */
-  private void learnOfParts(Wish wish, ResponseHead head) {
-    boolean tells = Storing.tellsOfResource(head.status()) && !keeper().isOwn();
-    if (wish.parts() != null && tells) {
-      proxy.invalidateParts(key);
-    }
-    boolean mayHave = wish.ifRange() != null || head.fields().hasMember("accept-ranges", "bytes");
-    if (wish.kind() == Wish.Kind.CLIENTS_RANGE && head.status() == 200 && tells && !mayHave) {
-      proxy.fetches().remember(withoutParts(), aloneUntil());
-    }
   }
 
   private long aloneUntil() {
@@ -570,7 +423,7 @@ final class Transaction {
       var variants = new Variants(request.fields());
       asks =
           !Found.changed(proxy.storage(), Proxy.segment(key), variants, found)
-              && !haveChanged(wish);
+              && !partial().haveChanged(wish);
     } finally {
       if (!asks) {
         proxy.fetches().end(what, fetch);
@@ -602,7 +455,7 @@ final class Transaction {
     var part = arrival.part();
     return usable
         && new Variants(request.fields()).takes(arrival.variant())
-        && (part == null || completes(part, arrival.head(), wish.parts()));
+        && (part == null || partial().completes(part, arrival.head(), wish.parts()));
   }
 
   /**
@@ -623,7 +476,7 @@ final class Transaction {
         if (!request.is("HEAD") && !hasBeginning(lease)) {
           return false;
         }
-        var joined = join(wish.parts(), arrival, lease);
+        var joined = PartialAnswers.join(wish.parts(), arrival, lease);
         deliver(head, joined, usedAsItIs(head.life().ttl(proxy.now())), age(head));
         return true;
       }
@@ -708,7 +561,7 @@ final class Transaction {
       }
       var arrival = arrival(answer.get(), wish, stamp);
       if (arrival == null && parts != null && wish.isInVain(head.status())) {
-        if (isAnother(answer.get(), parts)) {
+        if (partial().isAnother(answer.get(), parts)) {
           boolean _ = keeper().displace(parts.newest(), head.status(), stamp);
         }
         handedOver = true;
@@ -759,10 +612,10 @@ final class Transaction {
   /** How an answer is stored, or the part that it has; null if it may not be. */
   private @Nullable Arrival arrival(OriginAnswer answer, Wish wish, long stamp) throws IOException {
     if (answer.head().status() == 206) {
-      return arrivalOfPart(answer, wish, stamp);
+      return partial().arrival(answer, wish, stamp);
     }
     var head = answer.head();
-    learnOfParts(wish, head);
+    partial().learn(wish, head);
     if (wish.range() != null && !Storing.tellsOfResource(head.status())) {
       return null; // It may be about the range, though RFC 9110 §14.2 does not want that.
     }
@@ -851,7 +704,7 @@ final class Transaction {
               .withTtl(head.life().ttl(proxy.now()))
               .asStored();
       if (!isFar(arrival, lease)) {
-        deliver(forFirst, join(wish.parts(), arrival, lease), status, age);
+        deliver(forFirst, PartialAnswers.join(wish.parts(), arrival, lease), status, age);
         return;
       }
     } finally {
@@ -904,7 +757,7 @@ final class Transaction {
       return false;
     }
     var head = keeper.headForAsker(newest, answer, refreshed);
-    if (!gaps(delivery.wanted(head, parts.complete()), parts.ranges()).isEmpty()) {
+    if (!PartialAnswers.gaps(delivery.wanted(head, parts.complete()), parts.ranges()).isEmpty()) {
       return false; // By the newer date the client has not got it already.
     }
     proxy.count(Count.FRESHENED);

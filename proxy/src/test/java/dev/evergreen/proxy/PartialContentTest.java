@@ -371,8 +371,7 @@ class PartialContentTest extends WithOneProxy {
   /** RFC 9110 §15.3.7: who asks by If-Range has the fields of the whole already. */
   @ParameterizedTest
   @CsvSource({"X: y, 2, text/plain", "Content-Type: text/html, 1, text/html"})
-  void aPartThatMayLackFieldsIsNotForOthers(String field, int asked, String type)
-      throws Exception {
+  void aPartThatMayLackFieldsIsNotForOthers(String field, int asked, String type) throws Exception {
     thenPart(0, 4, FRESH, TAG, field);
     thenPart(0, 4, FRESH, TAG, "Content-Type: text/plain");
     assertEquals("01234", get("Range: bytes=0-4", "If-Range: \"1\"").body());

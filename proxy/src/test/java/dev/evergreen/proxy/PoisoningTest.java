@@ -95,8 +95,7 @@ class PoisoningTest {
                     "Cache-Control: max-age=60")));
     try (var browser = start(ProxySettings.DEFAULT)) {
       browser.send("GET /a HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
-      assertEquals(
-          "test for=127.0.0.1;proto=http;host=\"test\"", browser.receive().body());
+      assertEquals("test for=127.0.0.1;proto=http;host=\"test\"", browser.receive().body());
     }
   }
 

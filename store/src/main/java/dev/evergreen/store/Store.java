@@ -300,8 +300,7 @@ public final class Store implements AutoCloseable {
    *
    * @return false if the limit is out of range (from 1 MiB or two of the largest items, whichever
    *     is more, or a few segments more than the largest item takes, to four times the first one),
-   *     or too much is held, or may not be evicted, to lower
-   *     it so far; then it stays as it was
+   *     or too much is held, or may not be evicted, to lower it so far; then it stays as it was
    */
   public synchronized boolean limit(long bytes) {
     long segmentsWanted = bytes / items.segments.size;

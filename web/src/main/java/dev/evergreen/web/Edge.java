@@ -437,8 +437,7 @@ final class Edge extends Handler.Abstract {
     var still = stillConnected();
     // The views in its body are paid for one by one.
     var exchange =
-        new Exchange(
-            request, settings, LIVE, "", () -> caller(request, LIVE), place, (_, _) -> 0);
+        new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place, (_, _) -> 0);
     var wishes = exchange.body(Watch.class).subscribe();
     var caller = exchange.caller();
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {

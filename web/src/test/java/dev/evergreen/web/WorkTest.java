@@ -201,8 +201,7 @@ final class WorkTest {
   /** Seen: what had come meanwhile was read at once after that, and taken for a flood. */
   @Test
   void whatIsSentWhileNothingIsReadIsNoFlood() {
-    var settings =
-        WebSettings.DEFAULT.withMaxMessagesPerSecond(5).withMaxWorkPerSecond(THOUSAND);
+    var settings = WebSettings.DEFAULT.withMaxMessagesPerSecond(5).withMaxWorkPerSecond(THOUSAND);
     var counters = new Counters();
     var hub = new Hub(node, Map.of(), settings, new Failures(failure -> Optional.empty()));
     var socket =

@@ -26,8 +26,8 @@ final class Robot implements AutoCloseable {
   /**
    * What came.
    *
-   * @param made when the origin made it, by {@link System#nanoTime}. A proxy may leave that out of a
-   *     304 of its own; then Cache-Status tells whether it was made after the request or before
+   * @param made when the origin made it, by {@link System#nanoTime}. A proxy may leave that out of
+   *     a 304 of its own; then Cache-Status tells whether it was made after the request or before
    */
   record Answer(int status, long made) {}
 

@@ -32,7 +32,8 @@ public interface Appender extends AutoCloseable {
 
   /**
    * Says that the body is complete. If it can be stored, and was not purged meanwhile nor stored
-   * anew by who has asked later, it is found from now on. Else it may wait for readers, as {@link #append} does.
+   * anew by who has asked later, it is found from now on. Else it may wait for readers, as {@link
+   * #append} does.
    *
    * @return whether it is stored
    * @throws IOException if the body is shorter than was said; it is abandoned then

@@ -360,8 +360,7 @@ final class TieredStorage implements Storage {
   }
 
   /** Stores a response that was received completely. */
-  boolean putInMemory(
-      Entry entry, byte[] prefix, long uri, long hash, List<MemorySegment> body) {
+  boolean putInMemory(Entry entry, byte[] prefix, long uri, long hash, List<MemorySegment> body) {
     var image = new Image(Bytes.of(MemorySegment.ofArray(prefix)));
     if (marks.state(entry.stamp(), image) == Marks.State.GONE) {
       return false;
