@@ -99,7 +99,7 @@ public final class HttpDate {
       char form = IMF.charAt(i);
       char c = text.charAt(i);
       boolean ofMonth = i >= 8 && i < 11;
-      boolean fits = form >= '0' && form <= '9' ? c >= '0' && c <= '9' : same(form, c);
+      boolean fits = isDigit(form) ? isDigit(c) : isSame(form, c);
       if (!ofMonth && !fits) {
         return false;
       }
@@ -107,7 +107,11 @@ public final class HttpDate {
     return true;
   }
 
-  private static boolean same(char form, char c) {
+  private static boolean isDigit(char c) {
+    return c >= '0' && c <= '9';
+  }
+
+  private static boolean isSame(char form, char c) {
     return form == c || (form >= 'A' && form <= 'Z' && form + ('a' - 'A') == c);
   }
 

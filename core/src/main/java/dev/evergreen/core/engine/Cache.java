@@ -410,7 +410,9 @@ final class Cache {
 
   @GuardedBy("this")
   private boolean closeIf(boolean wanted) {
-    standing = wanted ? standing.with(Line.CLOSED) : standing;
+    if (wanted) {
+      standing = standing.with(Line.CLOSED);
+    }
     return wanted;
   }
 

@@ -400,8 +400,8 @@ final class Caches implements Cache.Keeper {
   private @Nullable Cache nextIdle(long now) {
     synchronized (idle) {
       var next = idle.firstEntry();
-      boolean isOver = next != null && next.getValue() - now <= 0;
-      return isOver ? Objects.requireNonNull(idle.pollFirstEntry()).getKey() : null;
+      boolean isDue = next != null && next.getValue() - now <= 0;
+      return isDue ? Objects.requireNonNull(idle.pollFirstEntry()).getKey() : null;
     }
   }
 
