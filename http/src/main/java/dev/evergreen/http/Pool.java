@@ -49,11 +49,15 @@ final class Pool {
   /** What of the places those may have for whom nobody waits. */
   private static final int BACKGROUND_SHARE = 8;
 
+  /** So often at most slow peers are looked at in the time in which each who waits does so once. */
+  private static final int LOOKS = 64;
+
   private final Semaphore background;
 
   /** For whom places are taken, as long as the origin cannot answer before they have gone on. */
   private final SlowPeers slowPeers = new SlowPeers();
 
+  private long looked = System.nanoTime() - Long.MAX_VALUE / 2;
   private int places;
   private boolean closed;
   private volatile boolean sharing;
@@ -249,11 +253,21 @@ final class Pool {
         if (left <= look) {
           throw e;
         }
-        if (!isServed(waiter)) {
+        if (!isServed(waiter) && isTimeToLook(look / LOOKS)) {
           int _ = slowPeers.hangUp(1, limits.patience().dividedBy(2), LEAST_RATE);
         }
       }
     }
+  }
+
+  /** Each look is at all slow peers, and there may be as many who wait. */
+  private synchronized boolean isTimeToLook(long pause) {
+    long now = System.nanoTime();
+    if (now - looked < pause) {
+      return false;
+    }
+    looked = now;
+    return true;
   }
 
   private synchronized boolean isServed(Waiter waiter) {

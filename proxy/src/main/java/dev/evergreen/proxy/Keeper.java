@@ -159,7 +159,8 @@ final class Keeper {
       settleParts(arrival);
       return;
     }
-    try (var whole = findWhole()) {
+    try (var _ = proxy.storage().ask(Proxy.segment(key)); // for what is retired
+        var whole = findWhole()) {
       if (whole != null && whole.lease().stamp() > arrival.stamp()) {
         proxy.invalidateParts(key);
       } else if (whole != null && !isOfOne(whole, arrival)) {

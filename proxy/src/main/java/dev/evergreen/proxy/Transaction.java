@@ -561,8 +561,8 @@ final class Transaction {
       }
       var arrival = arrival(answer.get(), wish, stamp);
       if (arrival == null && parts != null && wish.isInVain(head.status())) {
-        if (partial().isAnother(answer.get(), parts)) {
-          boolean _ = keeper().displace(parts.newest(), head.status(), stamp);
+        if (partial().isAnother(answer.get(), parts) && !keeper().isOwn()) {
+          keeper().retire(parts.newest(), stamp); // A 416 contradicts the length that they tell.
         }
         handedOver = true;
         return false;

@@ -347,6 +347,17 @@ class PartialContentTest extends WithOneProxy {
   }
 
   @Test
+  void whatARangeThatIsNotThereContradictsIsUsedNoMore() throws Exception {
+    thenPart(0, 4, FRESH, TAG);
+    origin.then(416, "none", "Content-Range: bytes */5").then(200, "01234", "Cache-Control: no-store");
+    get("Range: bytes=0-4");
+    get("Range: bytes=3-9");
+    assertEquals(3, origin.count());
+    get("Range: bytes=0-4");
+    assertEquals(4, origin.count());
+  }
+
+  @Test
   void theClientsOwnConditionsAreJudged() throws Exception {
     thenPart(0, 4, FRESH, TAG);
     get("Range: bytes=0-4");
@@ -920,12 +931,14 @@ class PartialContentTest extends WithOneProxy {
   void allWhoFollowARestThatEndsEarlyEndWithIt() throws Exception {
     var text = "0123456789abcdef".repeat(20 << 10);
     var go = new CountDownLatch(1);
+    var end = new CountDownLatch(1);
     origin.then((request, wire) -> wire.send(partOf(text, request)));
     origin.then(
         (request, wire) -> {
           go.await();
           var part = partOf(text, request);
           wire.send(part.substring(0, part.length() - 100_000));
+          end.await();
           wire.socket().close();
         });
     origin.then((request, wire) -> wire.send(partOf(text, request)));
@@ -940,7 +953,11 @@ class PartialContentTest extends WithOneProxy {
     }
     go.countDown();
     for (var client : clients) {
-      assertThrows(IOException.class, client::receive);
+      assertEquals("HTTP/1.1 200 OK", client.line()); // It follows.
+    }
+    end.countDown();
+    for (var client : clients) {
+      assertThrows(IOException.class, () -> client.read(text.length()));
     }
     assertEquals(2, origin.count());
   }

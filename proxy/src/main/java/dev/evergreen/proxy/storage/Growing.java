@@ -547,6 +547,9 @@ final class Growing implements Appender {
 
     @Override
     void write(SegmentLog log) throws IOException {
+      if (storage.underWay().hasLater(uri, hash, entry.stamp())) {
+        throw new SegmentLog.NoRoomException("what was asked for later is stored");
+      }
       // The pieces were appended before; their places are known when they are written.
       log.flush();
       var table = ByteBuffer.allocateDirect(8 * pieces.size()).order(LITTLE_ENDIAN);

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongPredicate;
 
 /** Writes objects that are there already. */
@@ -52,24 +53,37 @@ final class ObjectWriter {
     private final long hash;
     private final byte[] prefix;
     private final long stamp;
+    private final BooleanSupplier present;
     private final LongPredicate entering;
     private long place;
 
     /**
      * Of an object.
      *
+     * @param present whether the object is still there; else what is written would be found in the
+     *     place of a newer one after a restart
      * @param entering has what is written found, and says whether it is
      */
-    Again(DiskObject object, long hash, byte[] prefix, long stamp, LongPredicate entering) {
+    Again(
+        DiskObject object,
+        long hash,
+        byte[] prefix,
+        long stamp,
+        BooleanSupplier present,
+        LongPredicate entering) {
       this.object = object;
       this.hash = hash;
       this.prefix = prefix;
       this.stamp = stamp;
+      this.present = present;
       this.entering = entering;
     }
 
     @Override
     void write(SegmentLog log) throws IOException {
+      if (!present.getAsBoolean()) {
+        throw new SegmentLog.NoRoomException("the object is there no more");
+      }
       var record = object.record;
       place =
           log.append(

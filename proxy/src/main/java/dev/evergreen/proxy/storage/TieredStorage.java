@@ -570,6 +570,7 @@ final class TieredStorage implements Storage {
             hash,
             prefix,
             stamp,
+            () -> Place.isSame(disk.directory.get(hash), object.place),
             place ->
                 underWay.store(
                     uri, hash, stamp, () -> disk.directory.replace(hash, object.place, place)));

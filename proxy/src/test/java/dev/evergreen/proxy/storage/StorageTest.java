@@ -181,6 +181,22 @@ class StorageTest {
   }
 
   @Test
+  void whatWasAskedForEarlierIsNotFoundAfterARestartEither() throws Exception {
+    int length = 3_000_000;
+    try (var storage = onDisk();
+        var earlier = storage.append(entry("a", 1, length, storage.stamp()));
+        var later = storage.append(entry("a", 2, length, storage.stamp()))) {
+      later.append(ByteBuffer.wrap(body("a", 2, length)));
+      assertTrue(later.commit());
+      earlier.append(ByteBuffer.wrap(body("a", 1, length)));
+      assertFalse(earlier.commit());
+    }
+    try (var storage = onDisk()) {
+      assertEquals(2, version(storage, "a"));
+    }
+  }
+
+  @Test
   void variantsAreListedAsTheyWereAskedFor() throws Exception {
     for (var storage : List.of(inMemory(), onDisk())) {
       try (storage;
