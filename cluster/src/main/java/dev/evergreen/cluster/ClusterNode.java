@@ -49,6 +49,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
+import java.util.stream.StreamSupport;
 import org.apache.pekko.Done;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
@@ -85,6 +86,9 @@ public final class ClusterNode implements Node {
       "the others regard it as dead, or it is in the smaller part of a split cluster (of two nodes"
           + " that is the one with the higher address)";
 
+  private static final String CAN_THEY_REACH =
+      "Can each of them reach the link port of the other?";
+
   private final ClusterSettings settings;
   private final Consumer<String> whenFenced;
   private final RealTime time = RealTime.create();
@@ -116,7 +120,12 @@ public final class ClusterNode implements Node {
   /** Addresses of members that Pekko's failure detector is to miss. */
   private final Set<String> missed;
 
+  /** After so long without a connection for calls a node is missed that had one. */
   private final long unreachedNanos;
+
+  /** The same for one that never had any: it may be about to fail at its start by that. */
+  private final long neverReachedNanos;
+
   private volatile Map<NodeId, Set<NodeId>> missedBy = Map.of();
 
   private volatile @Nullable ActorRef rosters;
@@ -135,6 +144,7 @@ public final class ClusterNode implements Node {
     var security = settings.security().orElse(null);
     var linkSettings = builder.links.apply(LinkSettings.of(settings.name()));
     this.unreachedNanos = linkSettings.deadAfter().toNanos();
+    this.neverReachedNanos = unreachedNanos + settings.joinWithin().toNanos();
     try {
       this.links = bindLinks(settings, linkSettings);
     } catch (RuntimeException e) {
@@ -210,6 +220,7 @@ public final class ClusterNode implements Node {
   }
 
   private void lostTrack(Throwable failure) {
+    tenure.end(); // also when it leaves
     fence("it has lost track of the members: " + failure);
   }
 
@@ -320,9 +331,8 @@ public final class ClusterNode implements Node {
   private String whyNotJoined() {
     var reason = CoordinatedShutdown.get(system).getShutdownReason();
     if (reason.isEmpty() && up.isDone()) {
-      return ("as it was let in, but within %d s there was no connection for calls to %s. Can each"
-              + " of them reach the link port of the other?")
-          .formatted(settings.joinWithin().toSeconds(), notReached());
+      return "as it was let in, but within %d s there was no connection for calls to %s. %s"
+          .formatted(settings.joinWithin().toSeconds(), notReached(), CAN_THEY_REACH);
     }
     if (reason.isEmpty()) {
       return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster?"
@@ -384,8 +394,12 @@ public final class ClusterNode implements Node {
   private List<String> notReached() {
     return members.values().stream()
         .filter(member -> member.votes() && member.reachable() && !isReached(member.id()))
-        .map(member -> "%s (links at %d)".formatted(member.id().address(), member.linkPort()))
+        .map(ClusterNode::withLinks)
         .toList();
+  }
+
+  private static String withLinks(Member member) {
+    return "%s (links at %d)".formatted(member.id().address(), member.linkPort());
   }
 
   private void lookWhetherItIsReached() {
@@ -410,7 +424,8 @@ public final class ClusterNode implements Node {
    * Has Pekko miss whom it hears, but calls do not reach any more: its grains would be nobody's. It
    * may be this node that the others do not reach, which the majority decides. What is wrong may
    * also be something that concerns all; then nobody is connected to more than half, and nobody is
-   * missed.
+   * missed. Whom calls have never reached nobody misses: one of the two ends by itself ({@link
+   * Unreached}).
    */
   private void lookWhoIsNotReached() {
     try {
@@ -423,9 +438,21 @@ public final class ClusterNode implements Node {
   }
 
   private void lookWhetherReached(Member member) {
+    var own = members.get(self);
+    if (own == null || member.id().equals(self)) {
+      return;
+    }
+    boolean needed = member.isUp() && Unreached.needEachOther(own, member);
+    boolean wasReached = links.wasConnected(member.id());
+    long nanos = links.brokenNanos(member.id());
+    lookWhetherMissed(member, needed && wasReached && nanos > unreachedNanos && mayJudge());
+    if (needed && !wasReached && nanos > neverReachedNanos && member.reachable()) {
+      wasNeverReached(own, member);
+    }
+  }
+
+  private void lookWhetherMissed(Member member, boolean unreached) {
     var other = member.id();
-    boolean unreached =
-        member.isUp() && links.brokenNanos(other) > patienceNanos(member) && mayJudge();
     if (!unreached && !refusing.contains(other)) {
       missed.remove(other.address());
     } else if (unreached && missed.add(other.address())) {
@@ -433,17 +460,31 @@ public final class ClusterNode implements Node {
     }
   }
 
-  /**
-   * Who was never reached may be about to find that out, and to end by itself. Two that host no
-   * grains need each other only to report.
-   */
-  private long patienceNanos(Member member) {
-    if (links.wasConnected(member.id())) {
-      return unreachedNanos;
+  /** On a thread of its own, as this one is that of the timers. */
+  private void wasNeverReached(Member own, Member other) {
+    if (Unreached.endsItself(own, other, isOlder(other.id()), reachesHostBut(other.id()))) {
+      Thread.startVirtualThread(
+          () ->
+              fence(
+                  "within %d s there was never a connection for calls to %s. %s"
+                      .formatted(
+                          TimeUnit.NANOSECONDS.toSeconds(neverReachedNanos),
+                          withLinks(other),
+                          CAN_THEY_REACH)));
     }
-    return member.hosts() || settings.hosts()
-        ? unreachedNanos + settings.joinWithin().toNanos()
-        : Long.MAX_VALUE;
+  }
+
+  /** Whether another member came up before this one. Pekko numbers them, so that all agree. */
+  private boolean isOlder(NodeId other) {
+    var own = cluster.selfMember();
+    return StreamSupport.stream(cluster.state().getMembers().spliterator(), false)
+        .anyMatch(member -> Member.idOf(member).equals(other) && member.isOlderThan(own));
+  }
+
+  private boolean reachesHostBut(NodeId unreached) {
+    return members.values().stream()
+        .filter(member -> member.votes() && !member.id().equals(unreached))
+        .anyMatch(member -> isReached(member.id()));
   }
 
   private boolean mayJudge() {

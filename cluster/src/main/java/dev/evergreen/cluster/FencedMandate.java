@@ -22,7 +22,7 @@ import java.util.function.Supplier;
  * and before it owns anything a node has given up there all who are alive and not members:
  *
  * <ol>
- *   <li>It joins the fence itself, once, and looks who is alive there.
+ *   <li>It joins the fence itself, once, and looks who is alive there, itself included.
  *   <li><em>Then</em> it looks who is a member, as Pekko's own actor knows at that moment. All who
  *       were in the first look had been members before, and Pekko lets nobody in whom not all
  *       members have seen. So who is missing was removed.
@@ -185,6 +185,10 @@ final class FencedMandate implements Mandate {
         fence.join(self);
       }
       var gone = new HashSet<>(fence.alive());
+      if (!gone.contains(self)) {
+        listener.givenUp(); // by others, since it joined or before that
+        return false;
+      }
       var now = roster.get();
       gone.removeAll(now.members());
       if (!now.voters().contains(self)) {

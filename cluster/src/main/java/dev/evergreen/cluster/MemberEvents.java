@@ -72,23 +72,31 @@ final class MemberEvents extends AbstractActor {
     cluster.unsubscribe(getSelf());
   }
 
-  /** Instead of going on as if it knew all. */
-  @Override
-  public void postRestart(Throwable reason) {
-    getContext().stop(getSelf());
-    whenFailed.accept(reason);
-  }
-
   @Override
   public Receive createReceive() {
-    return receiveBuilder()
-        .match(MemberEvent.class, event -> members.changed(Member.of(event.member(), true)))
-        .match(CurrentClusterState.class, state -> toldAll())
-        .match(AllTold.class, question -> ask(question.answer()))
-        .match(ReachabilityChanged.class, this::missed)
-        .match(UnreachableMember.class, event -> reachable(event.member(), false))
-        .match(ReachableMember.class, event -> reachable(event.member(), true))
-        .build();
+    return receiveBuilder().matchAny(this::receive).build();
+  }
+
+  /** Fails for good, instead of going on as if it knew all. */
+  private void receive(Object message) {
+    try {
+      tell(message);
+    } catch (Throwable e) { // an Error, too, which Pekko would not ask this actor about
+      getContext().stop(getSelf());
+      whenFailed.accept(e);
+    }
+  }
+
+  private void tell(Object message) {
+    switch (message) {
+      case MemberEvent event -> members.changed(Member.of(event.member(), true));
+      case CurrentClusterState _ -> toldAll();
+      case AllTold question -> ask(question.answer());
+      case ReachabilityChanged event -> missed(event);
+      case UnreachableMember event -> reachable(event.member(), false);
+      case ReachableMember event -> reachable(event.member(), true);
+      default -> unhandled(message);
+    }
   }
 
   private void ask(CompletableFuture<Done> answer) {

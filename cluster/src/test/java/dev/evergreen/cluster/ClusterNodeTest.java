@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.cluster.links.LinkSecurity;
 import dev.evergreen.cluster.links.LinkSettings;
+import dev.evergreen.cluster.links.Relay;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.InvalidGrainException;
@@ -39,7 +40,10 @@ import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.pekko.actor.Address;
+import org.apache.pekko.cluster.Cluster;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -180,24 +184,64 @@ final class ClusterNodeTest {
     assertEquals(128, first.ownedPartitions());
   }
 
-  /** Nobody was there whom the guest had to reach when it started. */
+  /** The host came when the guest had started; it connects to the other, nobody to its links. */
   @Test
-  void whoWasNeverReachedByCallsIsGivenUpWhenAStartMayLastNoLonger() {
-    var patience = Duration.ofSeconds(4);
+  void aGuestThatNeverReachesOneOfTheHostsEndsByItselfAndSaysWhom() throws Exception {
+    var first = start(describe().listen("127.0.0.3", 0));
+    var ended = new CompletableFuture<String>();
     var guest =
         start(
             describe()
+                .seeds(first.self().address())
                 .hostsNoGrains()
-                .joinWithin(patience)
-                .links(shipped -> LinkSettings.of("another").withDeadAfter(patience)));
-    var host =
-        start(
-            describe()
-                .seeds(guest.self().address())
-                .links(shipped -> shipped.withDeadAfter(patience)));
-    await("the end of the guest", () -> !guest.live());
-    await("being alone", () -> host.members().size() == 1);
-    ledger(host, "l").put("host", 1);
+                .joinWithin(Duration.ofSeconds(10))
+                .links(shipped -> shipped.withDeadAfter(Duration.ofSeconds(5)))
+                .whenFenced(ended::complete));
+    int port = freePort();
+    // Who has the lower address connects.
+    try (var _ =
+        new Relay(
+            new InetSocketAddress("127.0.0.4", port), new InetSocketAddress("127.0.0.2", port))) {
+      var last =
+          start(
+              describe()
+                  .listen("127.0.0.2", port)
+                  .bind("127.0.0.4")
+                  .linkPort(0)
+                  .seeds(first.self().address()));
+      var reason = ended.get(60, TimeUnit.SECONDS);
+      assertTrue(reason.contains("never a connection for calls to 127.0.0.2:" + port), reason);
+      assertFalse(guest.live());
+      await("the end of the guest", () -> first.members().size() == 2);
+      await("its end there", () -> last.members().size() == 2);
+      assertTrue(first.live() && last.live());
+      ledger(last, "l").put("last", 1);
+      nodes.remove(last);
+      last.close(); // before its relay
+    }
+  }
+
+  /** Such as says that it takes links where no port can be. */
+  @Test
+  void aNodeThatCannotMakeOutWhatItIsToldOfTheMembersEnds() throws Exception {
+    var ended = new CompletableFuture<String>();
+    var node = start(describe().whenFenced(ended::complete));
+    var other =
+        PekkoSystem.start(
+            describe().seeds(node.self().address()).described(), 70_000, Duration.ZERO, null);
+    try {
+      var cluster = Cluster.get(other);
+      var seed = Seeds.Address.parse(node.self().address());
+      var own = cluster.selfAddress();
+      cluster.join(new Address(own.protocol(), own.system(), seed.host(), seed.port()));
+      var reason = ended.get(60, TimeUnit.SECONDS);
+      assertTrue(reason.contains("lost track of the members"), reason);
+      assertFalse(node.live());
+      assertThrows(NodeStoppedException.class, () -> ledger(node, "l").entries());
+    } finally {
+      other.terminate();
+      other.getWhenTerminated().toCompletableFuture().join();
+    }
   }
 
   /** Whoever is asked last would not be asked. */

@@ -219,11 +219,24 @@ final class FencedMandateTest {
   void whoWasGivenUpItselfGivesNobodyUp() throws Exception {
     assertTrue(mandate.takeOver());
     fence.join(B);
-    fence.giveUp(A, B);
+    whenAsked = () -> fence.giveUp(A, B);
     roster = roster(A, C);
     var waiting = takingOver(mandate);
     Await.await("knowing it", () -> givenUp.get() > 0);
     assertEquals(Set.of(B), fence.alive());
+    tenure.end();
+    assertFalse(get(waiting));
+  }
+
+  /** It would own the partition until its first save. */
+  @Test
+  void whoWasGivenUpOwnsNothingThoughNobodyIsToBeGivenUp() throws Exception {
+    assertTrue(mandate.takeOver());
+    fence.join(B);
+    fence.giveUp(A, B);
+    var waiting = takingOver(mandate);
+    Await.await("knowing it", () -> givenUp.get() > 0 || waiting.isDone());
+    assertFalse(waiting.isDone());
     tenure.end();
     assertFalse(get(waiting));
   }

@@ -173,7 +173,7 @@ final class MembersTest {
     var following = follow(cluster);
     var other = Member.idOf(join().selfUniqueAddress());
     await("both", () -> known.values().stream().filter(Member::isUp).count() == 2);
-    var failure = new IllegalStateException("a listener's");
+    var failure = new AssertionError("a listener's, which Pekko takes more seriously");
     whenJudged =
         () -> {
           throw failure;

@@ -31,9 +31,15 @@ final class PostgresDatabase {
 
   private static final long RETRY_NANOS = 100_000_000;
 
+  /** In which saves get through that have waited behind a change of their table. */
+  private static final long REST_NANOS = 1_000_000_000;
+
   /** What a server that ends, starts or restarts answers, and one that has no connection left. */
   private static final Set<String> PASSING =
       Set.of("08001", "08004", "08006", "57P01", "57P02", "57P03", "53300");
+
+  /** A lock was not had in time. */
+  private static final String LOCKED = "55P03";
 
   private final PostgresStorage.Settings settings;
 
@@ -57,18 +63,28 @@ final class PostgresDatabase {
     long deadline = System.nanoTime() + settings.patience().toNanos();
     while (true) {
       try (var connection = DriverManager.getConnection(settings.url(), properties())) {
+        // What another has made must be seen once it was waited for.
+        connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
         connection.setAutoCommit(false);
         prepare(connection);
         connection.commit();
         return;
       } catch (SQLException e) {
-        boolean passing = e.getSQLState() != null && PASSING.contains(e.getSQLState());
+        boolean locked = LOCKED.equals(e.getSQLState());
+        boolean passing = locked || (e.getSQLState() != null && PASSING.contains(e.getSQLState()));
         if (!passing || System.nanoTime() - deadline >= 0) {
-          throw new StorageException(cannotOpen(e.toString()), e);
+          throw new StorageException(cannotOpen(locked ? whyLocked(e) : e.toString()), e);
         }
-        LockSupport.parkNanos(RETRY_NANOS);
+        LockSupport.parkNanos(locked ? REST_NANOS : RETRY_NANOS);
       }
     }
+  }
+
+  private static String whyLocked(SQLException e) {
+    return "its table grain_node is to be changed for this version, but another session holds it, a"
+        + " dump or a transaction that has not ended: start again when that has ended ("
+        + e.getMessage()
+        + ")";
   }
 
   private void prepare(Connection connection) throws SQLException {
@@ -84,6 +100,8 @@ final class PostgresDatabase {
         makeNodes(statement);
       }
       if (version < VERSION) {
+        // All saves read that table: they wait for who waits to change it.
+        statement.execute("set local lock_timeout = '200ms'");
         statement.execute("alter table grain_node add column gone timestamptz");
         statement.execute("update grain_state_version set version = " + VERSION);
       }

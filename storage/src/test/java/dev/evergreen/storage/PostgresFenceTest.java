@@ -279,8 +279,7 @@ final class PostgresFenceTest {
     try (var storage = open(Duration.ofSeconds(20))) {
       joined(storage);
     }
-    execute("alter table grain_node drop column gone");
-    execute("update grain_state_version set version = 2");
+    backToVersion2();
     try (var storage = open(Duration.ofSeconds(20))) {
       var former = new NodeId("there:1", 7);
       execute("insert into grain_node values ('cluster', 'there:1', 7, true)");
@@ -290,6 +289,67 @@ final class PostgresFenceTest {
       assertEquals(Set.of(former), fence.alive());
     }
     assertEquals(3, number("select version from grain_state_version"));
+  }
+
+  /** Whoever waits to change a table keeps those waiting who come after, whom nobody keeps. */
+  @Test
+  void savesGoOnWhileADumpKeepsTheTablesFromBeingChanged() throws Exception {
+    try (var storage = open(Duration.ofSeconds(10))) {
+      var mine = joined(storage).storageOf(NODE);
+      backToVersion2();
+      FutureTask<PostgresStorage> opening;
+      try (var _ = holding("lock table grain_node in access share mode")) {
+        opening = start(new FutureTask<>(() -> open(Duration.ofSeconds(50))));
+        for (int i = 0; i < 3; i++) {
+          awaitSessions("wait_event = 'relation' and query like 'alter%'", 1);
+          assertEquals(1, mine.save(grain(i), Storage.NONE, bytes("state")));
+        }
+      }
+      opening.get().close();
+      assertEquals(3, number("select version from grain_state_version"));
+    }
+  }
+
+  @Test
+  void whoWaitsInVainToChangeATableSaysForWhat() throws Exception {
+    try (var _ = open(Duration.ofSeconds(20))) {
+      backToVersion2();
+    }
+    try (var _ = holding("lock table grain_node in access share mode")) {
+      var failure = assertThrows(StorageException.class, () -> open(Duration.ofSeconds(2)));
+      assertTrue(String.valueOf(failure.getMessage()).contains("a dump"), failure::toString);
+    }
+  }
+
+  /** As the database may have it for programs that do not say. */
+  @Test
+  void whoWaitsForAnotherToMakeTheTablesSeesThemThoughItsTransactionsAreToBeRepeatable()
+      throws Exception {
+    try (var _ = open(Duration.ofSeconds(20))) {
+      backToVersion2();
+    }
+    FutureTask<PostgresStorage> opening;
+    try (var making = holding("select pg_advisory_xact_lock(%d)".formatted(0x45766772));
+        var statement = making.createStatement()) {
+      opening = start(new FutureTask<>(this::openRepeatable));
+      awaitSessions("wait_event = 'advisory'", 1);
+      statement.execute("alter table grain_node add column gone timestamptz");
+      statement.execute("update grain_state_version set version = 3");
+      making.commit();
+    }
+    opening.get().close();
+  }
+
+  private PostgresStorage openRepeatable() {
+    return PostgresStorage.open(
+        Settings.of(
+            "%s&ApplicationName=%s&options=-c%%20default_transaction_isolation=repeatable%%5C%%20read"
+                .formatted(url, sessions)));
+  }
+
+  private void backToVersion2() throws SQLException {
+    execute("alter table grain_node drop column gone");
+    execute("update grain_state_version set version = 2");
   }
 
   /** A server that crashes would lose what was acknowledged last. */

@@ -7,6 +7,7 @@ import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -15,24 +16,28 @@ import org.junit.jupiter.api.Timeout;
 final class WorkersTest {
 
   @Test
-  void whoFindsNoRoomIsToldThatNothingWasDone() throws InterruptedException {
+  void whoFindsNoRoomIsToldThatNothingWasDone() throws Exception {
     try (var workers = new Workers("test", "nowhere", Duration.ofMillis(500))) {
-      var callers = new ArrayList<Thread>();
+      var callers = new ArrayList<FutureTask<StorageException>>();
       for (int i = 0; i < Workers.CAPACITY; i++) {
-        callers.add(Thread.startVirtualThread(() -> assertTold(workers, "is unknown")));
+        var caller = new FutureTask<>(() -> refusal(workers));
+        Thread.startVirtualThread(caller);
+        callers.add(caller);
       }
       for (var caller : callers) {
-        caller.join(); // what it has asked still takes its place
+        assertSays("is unknown", caller.get()); // what it has asked still takes its place
       }
-      assertTold(workers, "nothing was done");
+      assertSays("nothing was done", refusal(workers));
     }
   }
 
-  private static void assertTold(Workers workers, String part) {
-    var failure =
-        assertThrows(
-            StorageException.class,
-            () -> workers.save(Callers.grain(0), Storage.NONE, new byte[0], null));
-    assertTrue(String.valueOf(failure.getMessage()).contains(part), failure::toString);
+  private static StorageException refusal(Workers workers) {
+    return assertThrows(
+        StorageException.class,
+        () -> workers.save(Callers.grain(0), Storage.NONE, new byte[0], null));
+  }
+
+  private static void assertSays(String part, StorageException refusal) {
+    assertTrue(String.valueOf(refusal.getMessage()).contains(part), refusal::toString);
   }
 }

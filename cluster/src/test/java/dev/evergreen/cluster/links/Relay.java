@@ -10,7 +10,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Stands between two nodes, so that their connection can be cut. */
-final class Relay implements AutoCloseable {
+public final class Relay implements AutoCloseable {
 
   private final ServerSocket server;
   private final InetSocketAddress target;
@@ -22,8 +22,12 @@ final class Relay implements AutoCloseable {
   }
 
   Relay(InetSocketAddress target, String address) throws IOException {
+    this(target, new InetSocketAddress(InetAddress.getByName(address), 0));
+  }
+
+  public Relay(InetSocketAddress target, InetSocketAddress address) throws IOException {
     this.target = target;
-    server = new ServerSocket(0, 50, InetAddress.getByName(address));
+    server = new ServerSocket(address.getPort(), 50, address.getAddress());
     Thread.startVirtualThread(this::accept);
   }
 

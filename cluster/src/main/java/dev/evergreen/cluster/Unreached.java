@@ -1,0 +1,28 @@
+package dev.evergreen.cluster;
+
+/** What becomes of two members that hear each other by Pekko, while calls pass between them not. */
+final class Unreached {
+
+  private Unreached() {}
+
+  /** Two that host no grains need each other only to report. */
+  static boolean needEachOther(Member one, Member other) {
+    return one.hosts() || other.hosts();
+  }
+
+  /**
+   * Whether it is this node that ends where calls have never passed between the two. It is not for
+   * the others to decide: they reach both, and by their rules for who is missed a node that came
+   * last, behind a firewall, could take those with it that it does not reach.
+   *
+   * <p>At most one of the two ends: of a host and a guest the guest, of two hosts the younger.
+   *
+   * @param isOlder whether the other one came up before
+   * @param reachesAnotherHost whether calls reach a host that is neither of the two: else a host
+   *     that nobody reaches would end all guests, which may be right
+   */
+  static boolean endsItself(
+      Member self, Member other, boolean isOlder, boolean reachesAnotherHost) {
+    return other.hosts() && (self.hosts() ? isOlder : reachesAnotherHost);
+  }
+}
