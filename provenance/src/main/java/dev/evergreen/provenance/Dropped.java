@@ -14,16 +14,18 @@ enum Dropped {
   /** Some may still take effect; the recorder will tell when not. */
   UNDER_WAY("the spool was full; what was dropped may still take effect"),
 
+  /** Some may take effect if the store is again a process that it was before. */
+  ELSEWHERE("the spool was full; a former process may still do what was dropped"),
+
   /**
    * Some may still take effect, and no recorder can tell when not, as the one has ended that has
-   * dropped them: they are over when the store becomes another process than a later recorder has
-   * found.
+   * dropped them: nobody else knows for which processes they were, and any may come back.
    */
   STRAYED("a recorder has ended, and what it has dropped may still take effect"),
 
   /**
    * Requests that were on record are destroyed. Some may still take effect, and nobody knows which
-   * they were: they are over as those of a recorder that has ended.
+   * they were, and for which processes.
    */
   LOST("the spool was damaged; what is lost may still take effect");
 
@@ -43,7 +45,12 @@ enum Dropped {
     return why;
   }
 
-  /** Whether no word of a recorder ends it, but only that the store is another process. */
+  /** Whether something may take effect while the store is the process that it is. */
+  boolean mayTakeEffect() {
+    return this != OVER && this != ELSEWHERE;
+  }
+
+  /** Whether nothing ends it. */
   boolean lasts() {
     return this == STRAYED || this == LOST;
   }

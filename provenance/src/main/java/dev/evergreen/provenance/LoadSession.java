@@ -390,34 +390,19 @@ final class LoadSession implements AutoCloseable {
 
   /** What the recorder says of all that it has dropped itself. */
   private static Dropped droppedBy(SpoolReader frame) {
-    return frame.firstSubject() == Spool.UNDER_WAY ? Dropped.UNDER_WAY : Dropped.OVER;
+    long state = frame.firstSubject();
+    return state == Spool.UNDER_WAY
+        ? Dropped.UNDER_WAY
+        : state == Spool.ELSEWHERE ? Dropped.ELSEWHERE : Dropped.OVER;
   }
 
   private void epoch(String[] texts, Dropped now) throws SQLException {
-    if (dropped != now && (!dropped.lasts() || areOver(texts[2]))) {
+    if (dropped != now && !dropped.lasts()) {
       noteDropped(seq, 0, now);
     }
     statements.update(
         "insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
     lastEpoch = seq;
-  }
-
-  /**
-   * Whether the requests are over that former recorders have dropped, or that are lost: they were
-   * for the process that the store was when this one had found out which that is, or for one before
-   * it. Which one a recorder had found last may have had no room either.
-   */
-  private boolean areOver(String facts) throws SQLException {
-    return lastEpoch > droppedAt && isAnotherProcess(facts);
-  }
-
-  private boolean isAnotherProcess(String facts) throws SQLException {
-    var select = statements.of("select facts from epoch where id = ?");
-    select.setLong(1, lastEpoch);
-    try (var found = select.executeQuery()) {
-      return found.next()
-          && StoreKind.isAnother(StoreKind.process(found.getString(1)), StoreKind.process(facts));
-    }
   }
 
   private void connect(long epoch, String[] client) throws SQLException {

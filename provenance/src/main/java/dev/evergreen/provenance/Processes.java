@@ -11,6 +11,10 @@ import java.util.TreeMap;
 /**
  * Which process the store was in each of its epochs, by their facts. Where these do not tell it may
  * be any.
+ *
+ * <p>A process may come back after another one, as where a relay or a name leads to one of several,
+ * and then do what it was asked before. So something is over in an epoch only if that epoch's
+ * process certainly is none to which it may have been sent.
  */
 final class Processes {
   private final ReadSession session;
@@ -25,52 +29,70 @@ final class Processes {
 
   /**
    * The epochs behind which something had no room on record, up to the next one: it may have been
-   * an epoch. What was sent since counts as of these, and may have been sent to the next process.
+   * an epoch. What was sent since counts as of these, and may have been sent to any process.
    */
   private final Set<Long> blurred = new HashSet<>();
+
+  /** The same of the last epoch, for a question. */
+  private boolean lastIsBlurred;
+
+  /** Whether all epochs are known that there are, for a question. */
+  private boolean learnt;
 
   Processes(ReadSession session) {
     this.session = session;
   }
 
+  /** The trace may be another one than it was at the last question. */
+  void forget() {
+    learnt = false;
+  }
+
   /** Whether what is on record of two epochs was certainly sent to different processes. */
   boolean differ(long one, long other) throws SQLException {
-    readNew(Math.max(one, other));
-    return names(one).stream()
-        .allMatch(
-            name -> names(other).stream().allMatch(another -> StoreKind.isAnother(name, another)));
+    learn();
+    return !isBlurred(one) && !isBlurred(other) && StoreKind.isAnother(name(one), name(other));
   }
 
   /** Whether the epoch's process certainly is none of any earlier one. */
   boolean isFresh(long epoch) throws SQLException {
-    readNew(epoch);
+    learn();
     return fresh.contains(epoch);
   }
 
-  /** What the process may be called to which that was sent which is on record of an epoch. */
-  private List<Optional<String>> names(long epoch) {
+  private Optional<String> name(long epoch) {
     var known = names.floorEntry(epoch);
-    if (known == null) {
-      return List.of(Optional.empty());
-    }
-    var next = names.higherEntry(known.getKey());
-    return next != null && blurred.contains(known.getKey())
-        ? List.of(known.getValue(), next.getValue())
-        : List.of(known.getValue());
+    return known == null ? Optional.empty() : known.getValue();
   }
 
-  private void readNew(long epoch) throws SQLException {
-    if (!names.isEmpty() && epoch <= names.lastKey()) {
+  private boolean isBlurred(long epoch) {
+    var known = names.floorKey(epoch);
+    return known != null
+        && (known.equals(names.lastKey()) ? lastIsBlurred : blurred.contains(known));
+  }
+
+  private void learn() throws SQLException {
+    if (session.isStill() && learnt) {
       return;
     }
+    readNew();
+    lastIsBlurred = isDropped(last(), Long.MAX_VALUE);
+    learnt = true;
+  }
+
+  private long last() {
+    return names.isEmpty() ? 0 : names.lastKey();
+  }
+
+  private void readNew() throws SQLException {
     var select = session.statement("select id, facts from epoch where id > ? order by id");
-    select.setLong(1, names.isEmpty() ? 0 : names.lastKey());
+    select.setLong(1, last());
     try (var found = select.executeQuery()) {
       while (found.next()) {
+        session.checkTime();
         long id = found.getLong(1);
-        long last = names.isEmpty() ? 0 : names.lastKey();
-        if (isDropped(last, id)) {
-          blurred.add(last);
+        if (isDropped(last(), id)) {
+          blurred.add(last());
           seen.add(Optional.empty());
         }
         var process = StoreKind.process(found.getString(2));

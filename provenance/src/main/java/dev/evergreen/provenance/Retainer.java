@@ -395,11 +395,16 @@ final class Retainer {
     for (var table : List.of("connection_change", "outside")) {
       statements.update("delete from %s where seq < ?".formatted(table), horizon);
     }
-    // The last one tells, too, whether what was dropped may still take effect.
+    // The last one tells, too, whether what was dropped may still take effect; and the last one
+    // before each epoch that an epoch may have had no room there.
     statements.update(
-        "delete from gap where seq < ? and seq <>"
-            + " (select coalesce(max(seq), -1) from gap where seq < ? and %s)"
-                .formatted(Dropped.THESE),
+        """
+        delete from gap where seq < ? and not (%1$s and not exists (
+          select 1 from gap later where %1$s and later.seq > gap.seq and later.seq <
+            (select coalesce(min(id), ?) from epoch where id > gap.seq and id < ?)))
+        """
+            .formatted(Dropped.THESE),
+        horizon,
         horizon,
         horizon);
     statements.update("update trace set horizon = ?", horizon);

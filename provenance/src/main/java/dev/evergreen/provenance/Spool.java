@@ -14,8 +14,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -54,6 +56,9 @@ public final class Spool implements AutoCloseable {
 
   /** Nothing may that this recorder has dropped. */
   static final long OVER = 2;
+
+  /** It may if the store is again a process that it was before. */
+  static final long ELSEWHERE = 3;
 
   /** A request that was dropped has this number less that of its lane. */
   private static final long DROPPED_ON = -(1L << 60);
@@ -108,10 +113,14 @@ public final class Spool implements AutoCloseable {
   private final Map<Long, UnderWay> droppedOn = new HashMap<>();
 
   /**
-   * Whether a lane has ended without a word of the store, and on it were requests that were
-   * dropped: the store may have them still, and carry them out whenever it comes to that.
+   * The processes to which a lane may have led that has ended without a word of the store, and on
+   * it were requests that were dropped: these may have them still, and carry them out whenever they
+   * come to that.
    */
-  private boolean strayed;
+  private final Set<Optional<String>> strayed = new HashSet<>();
+
+  /** What the processes are called that the store has been; a process may come back. */
+  private final Set<Optional<String>> been = new HashSet<>();
 
   /** Which process the store is, if that is known. */
   private Optional<String> process = Optional.empty();
@@ -240,12 +249,9 @@ public final class Spool implements AutoCloseable {
     var text = bytes(store, server, facts);
     rolling.lock();
     try {
-      var now = StoreKind.process(facts);
-      if (StoreKind.isAnother(process, now)) {
-        // Lanes that have not ended may lead to this one: what was dropped there is still to come.
-        strayed = false;
-      }
-      process = now;
+      // Lanes that have not ended may lead to this one: what was dropped there is still to come.
+      process = StoreKind.process(facts);
+      been.add(process);
       return appendEpoch(text);
     } finally {
       rolling.unlock();
@@ -259,7 +265,7 @@ public final class Spool implements AutoCloseable {
       int length = text.remaining();
       long at = claim(segment, SpoolSegment.FRAME_HEADER + length, 1);
       if (at != SpoolSegment.FULL) {
-        long last = isDroppedUnderWay() ? UNDER_WAY : OVER;
+        long last = droppedState();
         fill(segment, at, FrameKind.EPOCH, (byte) 0, last, 0, 0, text, 0, length);
         lastTold = last;
         return segment.number(at);
@@ -310,8 +316,8 @@ public final class Spool implements AutoCloseable {
 
   /**
    * Records that a lane has ended: requests on it without a reply have no known outcome. If some of
-   * these were dropped, something is missing here; and from here on, until the store is another
-   * process, unless the store itself has ended the lane.
+   * these were dropped, something is missing here; and from here on, whenever the store is one of
+   * the processes that it has been, unless the store itself has ended the lane.
    *
    * @param byStore whether the store has said that it will send no more: then it does nothing more
    *     of what it was asked there. If the lane was given up, or the network has failed, it may
@@ -324,7 +330,9 @@ public final class Spool implements AutoCloseable {
       var left = droppedOn.remove(lane);
       if (left != null) {
         dropped += left.waiting + left.silent;
-        strayed |= !byStore;
+        if (!byStore) {
+          strayed.addAll(been);
+        }
         tellDropped(current);
       }
     } finally {
@@ -621,8 +629,9 @@ public final class Spool implements AutoCloseable {
     }
   }
 
-  private boolean isDroppedUnderWay() {
-    return strayed || !droppedOn.isEmpty();
+  private long droppedState() {
+    boolean mayStray = strayed.stream().anyMatch(one -> !StoreKind.isAnother(one, process));
+    return mayStray || !droppedOn.isEmpty() ? UNDER_WAY : strayed.isEmpty() ? OVER : ELSEWHERE;
   }
 
   /**
@@ -632,7 +641,7 @@ public final class Spool implements AutoCloseable {
    * told until then, and may take effect.
    */
   private void tellDropped(SpoolSegment segment) {
-    long state = isDroppedUnderWay() ? UNDER_WAY : OVER;
+    long state = droppedState();
     if (closed || (dropped == told && state == lastTold)) {
       return;
     }

@@ -157,7 +157,7 @@ final class StoredBreaks {
             "select seq, why from gap where %s order by seq".formatted(Dropped.THESE));
     try (var gaps = select.executeQuery()) {
       while (gaps.next()) {
-        boolean underWay = Dropped.of(gaps.getString(2)) != Dropped.OVER;
+        boolean underWay = Dropped.of(gaps.getString(2)).mayTakeEffect();
         var before = found.lastEntry();
         if (underWay != (before != null && before.getValue())) {
           found.put(gaps.getLong(1), underWay);

@@ -606,6 +606,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     index.forget();
     longOnes.forget();
     breaks.forget();
+    processes.forget();
     crossings.forget();
   }
 

@@ -241,7 +241,8 @@ final class Walk implements Iterator<Operation> {
       same.rest.skip();
       same.place();
     }
-    if (!Orders.precedes(trace, question, operation)
+    if (operation.row() != question.row()
+        && !Orders.precedes(trace, question, operation)
         && take(operation, parts(operation))
         && given.add(operation.row())) {
       // What kept one from writing that may have come after the question may have done so too.
@@ -396,7 +397,9 @@ final class Walk implements Iterator<Operation> {
     var wanted = new ArrayList<Wanted>();
     for (var beside = beside(demands.around(cell), operation); beside.hasNext() && !unordered; ) {
       var other = beside.next();
-      if (!Orders.precedes(trace, by, other) && !Orders.precedes(trace, question, other)) {
+      if (other.row() != question.row()
+          && !Orders.precedes(trace, by, other)
+          && !Orders.precedes(trace, question, other)) {
         for (var touch : writes(other)) {
           if (touch.cell().overlaps(cell)) {
             unordered |=

@@ -480,11 +480,11 @@ public final class Why {
         witnesses.addAll(mine);
         perOrder.add(mine);
       } else {
-        minimal &= closures.shrink(same, order).equals(same);
+        minimal &= same.equals(first) || closures.shrink(same, order).equals(same);
       }
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
-      minimal &= !hidden && !closures.exhausted() && !closures.mayHoldMore(first);
+      minimal &= !hidden && !closures.exhausted() && !closures.mayHoldMore(same == null ? first : same);
       minimal &= !closures.isGuessed();
       truncated |= wish.all() && closures.exhausted();
     }

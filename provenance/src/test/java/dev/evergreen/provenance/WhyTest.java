@@ -203,6 +203,113 @@ class WhyTest {
     assertTrue(answer.minimal());
   }
 
+  /**
+   * A cell that the first step fills, and the second one, unless it was the third that filled it.
+   */
+  private static final class Cup implements Specification, Model {
+    private static final Cell CELL = Cell.of("cup");
+    private static final Cell OTHER = Cell.of("other");
+
+    @Override
+    public String store() {
+      return "cup";
+    }
+
+    @Override
+    public List<Touch> touches(Operation operation) {
+      return switch (operation.text()) {
+        case "FIRST" -> List.of(Touch.replaces(CELL));
+        case "SECOND" -> List.of(Touch.changes(CELL));
+        case "THIRD" -> List.of(Touch.replaces(CELL), Touch.replaces(OTHER));
+        default -> List.of(Touch.reads(CELL), Touch.reads(OTHER));
+      };
+    }
+
+    @Override
+    public Optional<Model> model() {
+      return Optional.of(this);
+    }
+
+    @Override
+    public Object run(Operation operation, State state) {
+      var text = operation.text();
+      if (text.equals("GET")) {
+        return Bytes.of(String.valueOf(state.get(CELL)));
+      }
+      boolean full = "full".equals(state.get(CELL));
+      switch (text) {
+        case "FIRST" -> state.put(CELL, "half");
+        case "SECOND" -> state.put(CELL, full ? "over" : "full");
+        default -> state.put(CELL, "full");
+      }
+      return Bytes.of("done");
+    }
+  }
+
+  /** In the one order the first is needed; in the other perhaps, as what it replaced is folded. */
+  @Test
+  void whatMayBeFoldedInOneOrderIsNotCalledMinimal() {
+    var cup =
+        new MemoryTrace(new Cup())
+            .add(operation(1, 2, 1, 9, "THIRD", "done"))
+            .add(operation(2, 1, 2, 8, "FIRST", "done"))
+            .add(operation(3, 1, 3, 8, "SECOND", "done"));
+    var question = operation(1000, 1, 1000, 1001, "GET", "full");
+    var whole = new Why(new Cup(), cup).ask(question, Why.Wish.ONE);
+    var folded =
+        new Limited(cup) {
+          @Override
+          public long folded() {
+            return 4;
+          }
+
+          @Override
+          public List<Cell> covered(Operation operation) {
+            return operation.text().equals("FIRST") ? List.of(Cup.CELL) : List.of();
+          }
+        };
+    var answer = new Why(new Cup(), folded).ask(question, Why.Wish.ONE);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(2L, 3L)), rows(answer));
+    assertFalse(answer.minimal());
+    assertFalse(whole.minimal());
+  }
+
+  /** What is beside the question was kept from writing by what the question itself has written. */
+  @Test
+  void theQuestionIsNoCauseOfWhatIsBesideIt() {
+    var specification =
+        new Specification() {
+          @Override
+          public String store() {
+            return "sets";
+          }
+
+          @Override
+          public List<Touch> touches(Operation operation) {
+            var one = Cell.of("a");
+            var other = Cell.of("c");
+            return switch (operation.text()) {
+              case "ADD a" -> List.of(Touch.replaces(one));
+              case "REMOVE c" -> List.of(Touch.replaces(other));
+              case "UNION c a" -> List.of(Touch.replaces(other).from(one));
+              case "MOVE c a" -> List.of(Touch.changes(one).from(other).effect(Touch.Effect.NO));
+              default -> List.of();
+            };
+          }
+        };
+    var asked = operation(3, 1, 10, 19, "UNION c a", "1");
+    var sets =
+        new MemoryTrace(specification)
+            .add(operation(1, 1, 1, 2, "ADD a", "1"))
+            .add(operation(2, 1, 3, 4, "REMOVE c", "1"))
+            .add(asked)
+            .add(operation(4, 2, 11, 18, "MOVE c a", "0"));
+    var answer = new Why(specification, sets).ask(asked, Why.Wish.ONE);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Set.of(List.of(1L, 2L)), rows(answer));
+  }
+
   /** A reader on its own lane gets the old value while somebody writes, or already the new one. */
   @Test
   void whatOverlapsTheQuestionMayHaveComeBeforeItOrAfter() {
@@ -288,7 +395,7 @@ class WhyTest {
   }
 
   /** A trace that lets so many operations be run. */
-  private static final class Limited implements Trace {
+  private static class Limited implements Trace {
     private final Trace trace;
     private int left = Integer.MAX_VALUE;
 
