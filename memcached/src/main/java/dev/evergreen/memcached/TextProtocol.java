@@ -180,8 +180,13 @@ final class TextProtocol extends Protocol {
     if (length < 0 || length > LONGEST_LINE) {
       return Step.CLOSE;
     }
-    if (in.available() < length + Output.CRLF.length) {
-      return isPart(lineLength, length + Output.CRLF.length) ? Step.PART : Step.CLOSE;
+    long rest = length + Output.CRLF.length;
+    if (lineLength + rest > Input.LITTLE) {
+      // It could not be waited for, and may not depend on how much of it has come.
+      return Step.CLOSE;
+    }
+    if (isPart(lineLength, rest)) {
+      return Step.PART;
     }
     int begin = in.at;
     int end = begin + (int) length;
