@@ -441,6 +441,31 @@ class HostileClientsTest {
     }
   }
 
+  /** Seen: what failed for one kind of clients kept those of another kind. */
+  @Test
+  void whoSendsARefusedValueTooSlowlyIsHungUpOnThoughThatFailsForOthers() throws Exception {
+    var settings =
+        TestServer.settings(Mode.PROCESSORS)
+            .withWriteTimeout(Duration.ofMillis(1))
+            .withLeastRate(1);
+    var failed = new AtomicInteger();
+    Runnable failing =
+        () -> {
+          failed.incrementAndGet();
+          throw new OutOfMemoryError("no memory to hang up, says the test");
+        };
+    var hungUp = new CountDownLatch(1);
+    try (var server = TestServer.start(settings)) {
+      var pace = new Pace();
+      pace.waits();
+      try (var _ = server.server().refusedSenders.hold(pace, hungUp::countDown);
+          var _ = server.server().valueHolders.hold(pace, failing)) {
+        await(() -> failed.get() > 3);
+        assertEquals(0, hungUp.getCount());
+      }
+    }
+  }
+
   /** Who opens its port again then would find it taken. */
   @Test
   void whoEndsAServerThatIsBeingEndedWaitsForThat() throws Exception {
