@@ -612,8 +612,8 @@ class HostileClientsTest {
     var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(1));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
-      client.send("set k 0 0 2000\r\n");
       await(() -> server.server().limit.served() == 1);
+      client.send("set k 0 0 2000\r\n");
       while (server.server().limit.served() == 1) {
         dribble(client);
         Thread.sleep(20);
@@ -650,9 +650,10 @@ class HostileClientsTest {
     try (var server = TestServer.start(settings);
         var text = server.connect();
         var binary = server.connect()) {
-      text.send("set k 0 0 2000000\r\n");
-      binary.send(request(0x01, "\0\0\0\0\0\0\0\0", "k", "v".repeat(2_000_000)).substring(0, 40));
       await(() -> server.server().limit.served() == 2);
+      text.send("set k 0 0 2000000\r\n");
+      var set = request(0x01, "\0\0\0\0\0\0\0\0", "k", "v".repeat(2_000_000));
+      binary.send(set.substring(0, 24 + 8 + 1));
       while (server.server().limit.served() > 0) {
         dribble(text);
         dribble(binary);
