@@ -596,7 +596,7 @@ class HostileClientsTest {
     var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(1));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
-      await(() -> server.server().limit.served() == 1);
+      await(() -> server.server().statistics.totalConnections.sum() == 1);
       while (server.server().limit.served() == 1) {
         dribble(client);
         Thread.sleep(20);
@@ -612,7 +612,7 @@ class HostileClientsTest {
     var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofSeconds(1));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
-      await(() -> server.server().limit.served() == 1);
+      await(() -> server.server().statistics.totalConnections.sum() == 1);
       client.send("set k 0 0 2000\r\n");
       while (server.server().limit.served() == 1) {
         dribble(client);
