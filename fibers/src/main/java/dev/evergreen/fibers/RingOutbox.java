@@ -96,7 +96,8 @@ final class RingOutbox implements Outbox {
         ring.put(sender(i).number(), memory.address() + (long) i * LETTER_SIZE, sizes[i]);
       }
       var results = ring.submit(Carrier.currentScratch());
-      // Whatever comes of telling that, nothing must leave twice.
+      // Whatever comes of telling that, nothing must leave twice. It does only if the kernel took
+      // it and then failed to tell what came of it: then all is submitted again.
       posted = 0;
       left(results, 0, n);
     }

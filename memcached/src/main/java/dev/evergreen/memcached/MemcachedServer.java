@@ -141,7 +141,11 @@ public final class MemcachedServer implements AutoCloseable {
    * others do with live items. Made once, since the clock must go on when there is no memory.
    */
   private final Runnable[] upkeep = {
-    this::hangUpOnSlowClients, this::maintainStore, this::sweepLiveItems
+    () -> hangUpOnSlow(valueHolders),
+    () -> hangUpOnSlow(refusedSenders),
+    this::hangUpOnSlowWriters,
+    this::maintainStore,
+    this::sweepLiveItems
   };
 
   /** Of the maintainer: whether another second has begun. */
@@ -378,14 +382,18 @@ public final class MemcachedServer implements AutoCloseable {
 
   /**
    * Whoever keeps the server waiting with a message half sent or half taken has a time that grows
-   * with its bytes. The buffers of those that do not take their replies may have a tenth of the
-   * memory for items and half of that for buffers; beyond that the slow ones go earlier, the
-   * slowest first.
+   * with its bytes.
    */
-  private void hangUpOnSlowClients() {
-    valueHolders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
-    refusedSenders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
-    blockedWriters.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
+  private void hangUpOnSlow(SlowPeers clients) {
+    clients.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
+  }
+
+  /**
+   * The buffers of those that do not take their replies may have a tenth of the memory for items
+   * and half of that for buffers; beyond that the slow ones go earlier, the slowest first.
+   */
+  private void hangUpOnSlowWriters() {
+    hangUpOnSlow(blockedWriters);
     long most = Math.max(1, store.stats().limit() / 10 / (BUFFERS * Buffers.SIZE));
     int over = blockedWriters.count() - (int) Math.min(most, mostBlocked);
     if (over > 0) {

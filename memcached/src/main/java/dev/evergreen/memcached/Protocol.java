@@ -177,13 +177,17 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   /** Forgets the connection, and all that points into buffers on loan. */
   @SuppressWarnings("NullAway") // nobody asks for the input of no connection
   private void end() {
-    item.release();
-    forgetHead();
-    key.set(NO_KEY, 0, 1);
-    freeHead();
-    out.detach();
-    in = null;
-    session = null;
+    try {
+      item.release();
+      forgetHead();
+      key.set(NO_KEY, 0, 1);
+      out.detach();
+      in = null;
+      session = null;
+    } finally {
+      // The next one's fiber could not.
+      freeHead();
+    }
   }
 
   /** The connection that is being worked for. */
@@ -224,19 +228,29 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
 
   /** Copies the key, to the beginning of memory for some more bytes. */
   private MemorySegment keepKey(int more) {
+    var old = head;
     var arena = Arena.ofConfined();
-    var kept = arena.allocate(key.length() + more);
-    MemorySegment.copy(key.bytes(), 0, kept, 0, key.length());
-    key.set(kept, 0, key.length());
-    freeHead();
     head = arena;
-    return kept;
+    try {
+      var kept = arena.allocate(key.length() + more);
+      MemorySegment.copy(key.bytes(), 0, kept, 0, key.length());
+      key.set(kept, 0, key.length());
+      return kept;
+    } finally {
+      // Not before, as the key may lie there.
+      free(old);
+    }
   }
 
   private void freeHead() {
-    if (head != null) {
-      head.close();
-      head = null;
+    var arena = head;
+    head = null;
+    free(arena);
+  }
+
+  private static void free(@Nullable Arena arena) {
+    if (arena != null) {
+      arena.close();
     }
   }
 

@@ -180,8 +180,13 @@ final class TextProtocol extends Protocol {
     if (length < 0 || length > LONGEST_LINE) {
       return Step.CLOSE;
     }
-    if (in.available() < length + Output.CRLF.length) {
-      return isPart(lineLength, length + Output.CRLF.length) ? Step.PART : Step.CLOSE;
+    long rest = length + Output.CRLF.length;
+    if (lineLength + rest > Input.LITTLE) {
+      // It could not be waited for, and may not depend on how much of it has come.
+      return Step.CLOSE;
+    }
+    if (isPart(lineLength, rest)) {
+      return Step.PART;
     }
     int begin = in.at;
     int end = begin + (int) length;
@@ -238,12 +243,16 @@ final class TextProtocol extends Protocol {
     };
   }
 
+  /** Whether what has come begins a get, of a key that is whole and maybe more of them. */
   private boolean beginsKeys() {
     line.split(in.memory, in.at, in.end);
-    return line.count() > 3
-        && line.length(0) <= 4
-        && line.length(1) <= Key.MAX_LENGTH
-        && List.of("get", "gets", "gat", "gats", "bget").contains(line.text(0));
+    int whole = in.byteAt(in.end - 1) == ' ' ? line.count() : line.count() - 1;
+    if (whole < 2 || line.length(0) > 4 || line.length(1) > Key.MAX_LENGTH) {
+      return false;
+    }
+    var command = line.text(0);
+    return List.of("get", "gets", "bget").contains(command)
+        || (whole > 2 && List.of("gat", "gats").contains(command));
   }
 
   /**

@@ -3,6 +3,7 @@ package dev.evergreen.memcached;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -618,6 +619,35 @@ class AdminCommandsTest {
     Files.writeString(file, "no colon\n");
     assertThrows(
         IOException.class, () -> TestServer.start(TestServer.settings(mode).withAuthFile(file)));
+  }
+
+  /** Seen: who sent it all at once was let in. */
+  @ParameterizedTest
+  @EnumSource
+  void whatIsTooLongToBeWaitedForIsNoAuthenticationHoweverItComes(Mode mode) throws IOException {
+    var file = folder.resolve("accounts");
+    var password = "p".repeat(2_000);
+    Files.writeString(file, "anna:" + password + "\n");
+    try (var server = TestServer.start(TestServer.settings(mode).withAuthFile(file))) {
+      var value = "anna " + password + "\r\n";
+      int longest = Input.LITTLE - value.length();
+      try (var client = server.connect()) {
+        client.send(authentication(longest) + value);
+        assertEquals("STORED", client.line());
+      }
+      try (var client = server.connect()) {
+        client.send(authentication(longest + 1) + value);
+        assertEquals("", client.rest());
+      } catch (SocketException e) {
+        // It was hung up on before it had taken all.
+        assertNotNull(e.getMessage());
+      }
+    }
+  }
+
+  private static String authentication(int length) {
+    var end = " 0 0 2005\r\n";
+    return "set " + "k".repeat(length - "set ".length() - end.length()) + end;
   }
 
   /** The first byte chooses the protocol; in the binary one nobody could say who he is. */

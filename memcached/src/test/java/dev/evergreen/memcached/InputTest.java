@@ -74,6 +74,39 @@ class InputTest {
     }
   }
 
+  /** Seen: who had one key left of those before them was hung up on. */
+  @ParameterizedTest
+  @EnumSource
+  void blanksOfALongLineMayComeInPiecesOfTheirOwn(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("set k 0 0 1\r\nx\r\n");
+      var blanks = " ".repeat(2_100);
+      var value = value("k", "x");
+      for (var command : new String[] {"get", "gat 0"}) {
+        for (var end : new String[] {"", " "}) {
+          sendInPieces(server, client, command + " k".repeat(1_100) + end, blanks, blanks, "\r\n");
+          assertEquals(value.repeat(1_100), client.upTo("END\r\n"));
+        }
+        sendInPieces(server, client, command + " k" + blanks, blanks, "k\r\n");
+        assertEquals(value.repeat(2), client.upTo("END\r\n"));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void blanksWithoutAKeyThatIsWholeAreNoLongGet(Mode mode) throws Exception {
+    var blanks = " ".repeat(2_100);
+    for (var line : new String[] {"get" + blanks, "get" + blanks + "k", "gat 0" + blanks + "k"}) {
+      try (var server = TestServer.start(mode);
+          var client = server.connect()) {
+        client.send(line);
+        assertEquals("", client.rest());
+      }
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void whileABinaryRequestIsWaitedForThereIsNoBuffer(Mode mode) throws Exception {
