@@ -331,6 +331,8 @@ public final class Spool implements AutoCloseable {
       if (left != null) {
         dropped += left.waiting + left.silent;
         if (!byStore) {
+          // Before the first epoch nobody knows which it is.
+          strayed.add(process);
           strayed.addAll(been);
         }
         tellDropped(current);
