@@ -300,6 +300,11 @@ final class Edge extends Handler.Abstract {
     return () -> disconnects.get() == before;
   }
 
+  /** Nobody waits for a turn any more. */
+  void end() {
+    places.end();
+  }
+
   /** Callers are disconnected now. */
   void disconnects() {
     disconnects.incrementAndGet();

@@ -269,6 +269,16 @@ final class WorkTest {
   }
 
   @Test
+  void whoWaitsIsAnsweredWhenTheServerEnds() throws Exception {
+    assertEquals(204, post(ADA, "long", 9));
+    var second = asked(() -> post(ADA, "longer", 11));
+    Await.until("it waits", () -> server.counts().waits() > 0);
+    server.close();
+    assertEquals(503, second.get(SECONDS, TimeUnit.SECONDS));
+    assertEquals(List.of("long"), handled);
+  }
+
+  @Test
   void theLatestResultComesInTheEnd() {
     try (var ada = from(ADA)) {
       ada.subscribe(1, "value", "{}", null);
