@@ -152,7 +152,7 @@ final class WorkTest {
   /** One who asks for little has a turn after each piece of what the others ask for. */
   @Test
   void whoAsksForLittleIsServedAmidWhoAsksForMuch() {
-    start(20, WebSettings.DEFAULT);
+    start(100, WebSettings.DEFAULT);
     var others = new ArrayList<Browser>();
     try (var ada = from(ADA)) {
       for (int i = 0; i < 10; i++) {
