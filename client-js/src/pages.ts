@@ -110,7 +110,8 @@ export class PageList {
     for (let i = 0; i < this.wanted && this.listeners.size > 0; i++) {
       const watched = this.watch(i, cursor, after);
       const snapshot = watched.live.snapshot();
-      const page = this.upTo(this.pages[i + 1], snapshot.value ?? this.formerOf(watched));
+      const former = snapshot.ended ? undefined : this.formerOf(watched);
+      const page = this.upTo(this.pages[i + 1], snapshot.value ?? former);
       parts.push({ page, snapshot });
       const next = page?.next ?? undefined;
       if (page === undefined || next === undefined) {
@@ -153,7 +154,10 @@ export class PageList {
     return former?.era === this.client.era ? former.page : undefined;
   }
 
-  /** A page up to where the one behind it goes on beginning; as it is unless all beyond is shown there. */
+  /**
+   * A page up to where the one behind it goes on beginning; as it is unless all beyond is shown there. Which is something: a page that
+   * ends with the same item, but says that the next one begins elsewhere, knows better.
+   */
   private upTo(behind: Watched | undefined, page: Page<unknown> | undefined): Page<unknown> | undefined {
     if (behind?.after === undefined || page === undefined || page.next === behind.cursor) {
       return page;
@@ -161,7 +165,8 @@ export class PageList {
     const ids = page.items.map(this.idOf);
     const end = ids.lastIndexOf(behind.after) + 1;
     const shown = new Set(behind.live.snapshot().value?.items.map(this.idOf));
-    const stays = end > 0 && ids.slice(end).every((id) => id !== undefined && shown.has(id));
+    const goesFurther = end < ids.length || (page.next ?? undefined) === undefined;
+    const stays = end > 0 && goesFurther && ids.slice(end).every((id) => id !== undefined && shown.has(id));
     return stays ? { items: page.items.slice(0, end), next: behind.cursor } : page;
   }
 

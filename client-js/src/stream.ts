@@ -4,7 +4,8 @@ import { GATHER, Silence, tooMany, TOO_MANY, type Transport, type TransportEvent
 
 /**
  * One event stream for all subscriptions, for networks that let no WebSocket through: browsers have six connections to a
- * server, for all pages together. When other views are wanted, another stream takes its place, and says only what is new.
+ * server, for all pages together. When other views are wanted, another stream takes its place, and says only what is new; not before
+ * it has begun, as the server may have it wait, and the other one would wait anew.
  */
 export class StreamTransport implements Transport {
   private readonly wanted = new Map<number, Shared>();
@@ -17,6 +18,10 @@ export class StreamTransport implements Transport {
 
   /** How long the renewal that is due waits, in milliseconds. */
   private pause = 0;
+
+  /** Whether the current one has begun, and whether another is to take its place as soon as it has. */
+  private begun = false;
+  private outdated = false;
   private most = Infinity;
 
   /** How long a request may be, in bytes: what servers take unless they say otherwise. */
@@ -96,20 +101,30 @@ export class StreamTransport implements Transport {
   }
 
   private renew(): void {
+    this.cancelRenewal();
+    this.outdated = this.current !== undefined && !this.begun;
+    if (this.outdated) {
+      return;
+    }
     this.current?.abort();
     this.current = undefined;
+    this.begun = false;
     const asked = this.fitting();
     this.asked = asked;
     const others = [...this.wanted.values()].filter((shared) => !asked.includes(shared));
     others.filter(({ uses }) => uses === 0).forEach((shared) => this.events.unused(shared));
-    clearTimeout(this.renewal);
-    this.renewal = undefined;
+    this.cancelRenewal(); // What goes by that needs no other stream than this.
     others.filter(({ uses }) => uses > 0).forEach((shared) => this.tellTooMany(shared));
     if (asked.length > 0 && !this.over) {
       const abort = new AbortController();
       this.current = abort;
       void this.follow(asked, abort);
     }
+  }
+
+  private cancelRenewal(): void {
+    clearTimeout(this.renewal);
+    this.renewal = undefined;
   }
 
   private tellTooMany(shared: Shared): void {
@@ -150,7 +165,11 @@ export class StreamTransport implements Transport {
           this.most = message.maxSubscriptions ?? Infinity;
           this.mostBytes = message.maxMessageBytes ?? this.mostBytes;
           silence.expectEvery(message.heartbeat);
+          this.begun = true;
           this.greet();
+          if (this.outdated) {
+            this.renewSoon();
+          }
         } else if (message.type === "bye") {
           retryAfter = message.retryAfter;
         } else if (message.type !== "heartbeat") {

@@ -864,6 +864,31 @@ describe("where no WebSocket gets through", () => {
     expect(done).toEqual(["asked", "later"]);
   });
 
+  it("a stream that waits to be greeted is not given up because more is wanted meanwhile", async () => {
+    const signals: (AbortSignal | null | undefined)[] = [];
+    let greet: (response: Response) => void = () => undefined;
+    const waiting = client({
+      transport: "sse",
+      fetch: (_url, init) => {
+        signals.push(init?.signal);
+        return new Promise((resolve) => (greet = resolve));
+      },
+    });
+    const a = watch(waiting.live("a", {}));
+    await vi.waitFor(() => expect(signals).toHaveLength(1));
+    watch(waiting.live("b", {}));
+    await new Promise((resolve) => setTimeout(resolve)); // As long as it takes to ask for that.
+    expect(signals).toHaveLength(1);
+    expect(signals[0]?.aborted).toBe(false);
+    const said = [
+      { type: "hello", protocol: 1, heartbeat: 15_000 },
+      { type: "result", id: 1, tag: "t", freshness: "current", value: 7 },
+    ];
+    greet(new Response(said.map((message) => `data: ${JSON.stringify(message)}\n\n`).join("")));
+    expect((await a.until((s) => s.value !== undefined)).value).toBe(7);
+    await vi.waitFor(() => expect(signals).toHaveLength(2));
+  });
+
   it("event streams are not used because the server was away", async () => {
     let sockets = 0;
     let streams = 0;

@@ -566,6 +566,30 @@ describe("pages", () => {
     expect(list.snapshot().items).toHaveLength(6);
   });
 
+  it("are asked for anew where a page that ends as before says that the next one begins elsewhere", async () => {
+    const { first, third, shown } = await twoPages();
+    first([{ n: 1 }, { n: 2 }], "2, and one more");
+    (await third())([{ n: 2.5 }, { n: 3 }, { n: 4 }]);
+    expect(await shown(5)).toEqual([{ n: 1 }, { n: 2 }, { n: 2.5 }, { n: 3 }, { n: 4 }]);
+  });
+
+  it("show no more of a page when what has come in its place is refused for good", async () => {
+    const list = new PageList(client(), "list", {}, "from", undefined, "until");
+    list.subscribe(() => undefined);
+    const connection = await server.connection();
+    connection.result((await connection.subscribed()).id, "first", { items: [{ n: 1 }], next: "1" });
+    await vi.waitFor(() => expect(list.snapshot().hasMore).toBe(true));
+    list.more();
+    let message = await asked(connection);
+    while (message.params.until === undefined) {
+      message = await asked(connection);
+    }
+    expect(list.snapshot().items).toEqual([{ n: 1 }]);
+    connection.say({ type: "end", id: message.id, error: { type: "forbidden", message: "No.", status: 403 } });
+    await vi.waitFor(() => expect(list.snapshot().error?.status).toBe(403));
+    expect(list.snapshot().items).toEqual([]);
+  });
+
   /** A list whose pages can be asked to end somewhere; a server that answers whatever is asked of it. */
   it("behind the first are asked for once, whatever comes to that", async () => {
     const list = new PageList(client(), "list", {}, "from", undefined, "until");

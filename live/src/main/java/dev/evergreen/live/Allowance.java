@@ -46,6 +46,18 @@ public final class Allowance {
   }
 
   /**
+   * As {@link #borrow}, but no more than {@code limit} is owed for it: what would be is let off.
+   * What is owed already stays.
+   *
+   * @return for how many nanoseconds nothing more is to be used, so that as much as is owed up to
+   *     this limit is made up for
+   */
+  public long owe(double amount, double limit, long now) {
+    long due = borrow(Math.max(0, Math.min(amount, at(now) + limit)), now);
+    return Math.min(due, (long) (limit / perSecond * 1e9));
+  }
+
+  /**
    * Keeps what was saved since then, also beyond the limit. Nothing must have been used meanwhile:
    * whoever was kept from using it has not lost it.
    */

@@ -230,12 +230,14 @@ public abstract class LiveResult {
     awaitFollowing(unpaid);
   }
 
-  /** Else whatever rests for a moment would be followed at once, all of a payer's together. */
+  /**
+   * Else whatever rests for a moment would be followed at once, all of a payer's together. What is
+   * stopped is not followed; that it was asked for is paid for nevertheless.
+   */
   private void awaitFollowing(long asking) throws InterruptedException {
-    if (!isStopped()) {
-      long pause = home.payFor(this, LiveResults.WORK_OF_FOLLOWING, asking);
-      var _ = closing.await(pause, TimeUnit.NANOSECONDS);
-    }
+    int work = isStopped() ? 0 : LiveResults.WORK_OF_FOLLOWING;
+    long pause = home.payFor(this, work, asking);
+    var _ = closing.await(pause, TimeUnit.NANOSECONDS);
   }
 
   private static String tagOf(@Nullable Present present) {

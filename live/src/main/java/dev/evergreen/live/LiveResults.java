@@ -100,14 +100,21 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     /**
      * What is asked for at the same time takes longer for that, so the time counts once: that in
      * which something is asked, whatever it is.
+     *
+     * <p>If each of its results pauses for as long as all take that are like it, all together keep
+     * to their part of the time. So that is the most that one pauses, and that is owed for it: what
+     * takes no time has no pause for what others took, nor after they have gone.
+     *
+     * @return for how many nanoseconds that is not to be asked for which took so long
      */
-    private double timeOfAsking(long took, long now) {
+    private long payForAsking(long took, long now) {
       if (took <= 0) {
         return 0;
       }
       long uncounted = now - askedUntil;
       askedUntil = now;
-      return Math.min(Math.min(took, uncounted), LONGEST_NANOS);
+      double one = Math.min(took, LONGEST_NANOS);
+      return asking.owe(Math.min(one, (double) uncounted), one * Math.max(1, made), now);
     }
 
     private boolean isLikeNew(long now) {
@@ -250,14 +257,16 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   /**
    * Counts the first result of a computation, which is shown whatever is owed. So it is counted
-   * where new ones are bounded: a long one as several.
+   * where new ones are bounded: a long one as several. No more is owed for that than is saved in
+   * the time of a burst, so that who comes later from the same address is not refused for longer.
    *
    * @return for how many nanoseconds no other is to be made of it
    */
   synchronized long payForFirst(LiveResult result, Present first) {
     long now = System.nanoTime();
     int more = workOf(first) - 1;
-    shares(result).forEach(share -> share.newResults.borrow(more, now));
+    double most = (double) BURST_SECONDS * limits.maxNewPerSecond();
+    shares(result).forEach(share -> share.newResults.owe(more, most, now));
     return payForResults(payersOf(result, 0), 0, 0);
   }
 
@@ -268,8 +277,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
             .mapToLong(
                 share ->
                     Math.max(
-                        share.results.borrow(work, now),
-                        share.asking.borrow(share.timeOfAsking(asking, now), now))));
+                        share.results.borrow(work, now), share.payForAsking(asking, now))));
   }
 
   /** Who pays for a result: those who have enough left before those who have something. */

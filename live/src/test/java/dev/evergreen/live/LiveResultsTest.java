@@ -943,6 +943,21 @@ final class LiveResultsTest {
     assertEquals(0, results.payFor(acquire("c", "q", () -> 1), 1, 0));
   }
 
+  /** Seen: what an address owed for slow views, it paid by pauses of all others, also of quick ones. */
+  @Test
+  void whatTakesNoTimeHasNoPauseForWhatOthersTook() {
+    limits(workPerSecond(1));
+    var slow = acquire("slow", "p", () -> 1);
+    long pause = 0;
+    while (pause == 0) {
+      pause = results.payFor(slow, 0, TimeUnit.SECONDS.toNanos(5));
+    }
+    assertEquals(0, results.payFor(acquire("pushed", "p", () -> 1), 0, 0));
+    long quick = results.payFor(acquire("quick", "p", () -> 1), 0, TimeUnit.MICROSECONDS.toNanos(1));
+    // Three of a microsecond each, in a quarter of the time.
+    assertTrue(quick > 0 && quick <= TimeUnit.MICROSECONDS.toNanos(12), quick + " ns");
+  }
+
   @Test
   void aLongFirstResultCountsAsSeveralNewOnes() throws Exception {
     limits(new LiveLimits(99, 99, 1, 99, 99 * MOST, 99 * MOST, Duration.ofHours(1)));

@@ -11,6 +11,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Gatherers;
 import org.eclipse.jetty.http.HttpException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
@@ -300,6 +301,11 @@ final class Edge extends Handler.Abstract {
     return () -> disconnects.get() == before;
   }
 
+  /** Nobody waits for a turn any more. */
+  void end() {
+    places.end();
+  }
+
   /** Callers are disconnected now. */
   void disconnects() {
     disconnects.incrementAndGet();
@@ -451,19 +457,27 @@ final class Edge extends Handler.Abstract {
     stream.start();
     // The rest is the stream's work, as what a WebSocket asks for is its own.
     place.close();
-    for (var wish : wishes) {
-      stream.awaitTurn();
-      if (stream.isOver()) {
-        return;
-      }
-      try {
-        hub.checkRoom(stream.subscriptions().size());
-        var params = wish.params().filter(JsonNode::isObject).orElseGet(Json::emptyObject);
-        var result = hub.acquire(hub.view(wish.view()), caller, address, params);
-        stream.watch(wish.id(), result, wish.have().orElse(null));
-      } catch (WebException e) {
-        stream.refuse(wish.id(), e);
-      }
+    wishes.stream()
+        .gather(Gatherers.windowFixed(Hub.MOST_WORK_AT_A_TIME))
+        .takeWhile(some -> !stream.isOver())
+        .forEachOrdered(
+            some -> {
+              stream.awaitTurn(some.size());
+              some.forEach(wish -> fulfil(wish, stream, caller, address));
+            });
+  }
+
+  private void fulfil(Wish wish, EventStream stream, Caller caller, Object address) {
+    if (stream.isOver()) {
+      return;
+    }
+    try {
+      hub.checkRoom(stream.subscriptions().size());
+      var params = wish.params().filter(JsonNode::isObject).orElseGet(Json::emptyObject);
+      var result = hub.acquire(hub.view(wish.view()), caller, address, params);
+      stream.watch(wish.id(), result, wish.have().orElse(null));
+    } catch (WebException e) {
+      stream.refuse(wish.id(), e);
     }
   }
 

@@ -35,7 +35,7 @@ abstract class LiveConnection {
   private static final int BURST_SECONDS = 10;
 
   /** Less than a client waits for an answer when it asks whether the server is alive. */
-  private static final long SIGN_OF_LIFE_NANOS = TimeUnit.SECONDS.toNanos(2);
+  static final long SIGN_OF_LIFE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
   private sealed interface Work {
 
@@ -315,10 +315,13 @@ abstract class LiveConnection {
   /**
    * Waits until it is this connection's turn among all for which as much is done as may be. By
    * connections alone work is not bounded enough, since who comes by another one may begin anew.
+   *
+   * @param work to be done then, at most {@link Hub#MOST_WORK_AT_A_TIME}; as much as that if there
+   *     is, since others have as much done in their turns
    */
-  final void awaitTurn() {
+  final void awaitTurn(int work) {
     try {
-      rest(hub.pay(caller.payers(address), 1));
+      rest(hub.pay(caller.payers(address), work));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Gatherers;
 import java.util.zip.DataFormatException;
 import org.eclipse.jetty.util.Blocker;
 import org.eclipse.jetty.util.Callback;
@@ -65,6 +66,9 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   /** Of messages that come in one. */
   private final Allowance parts;
 
+  /** Of those that say no more than that the client is alive, as often as it may be asked. */
+  private final Allowance signsOfLife;
+
   LiveSocket(
       Caller caller,
       Object address,
@@ -88,6 +92,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
             System.nanoTime());
     var oftenEnough = Math.max(settings.maxMessagesPerSecond(), settings.maxSubscriptions() / 2.0);
     this.parts = new Allowance(oftenEnough, BURST_SECONDS, System.nanoTime());
+    var asksEvery = Math.min(SIGN_OF_LIFE_NANOS, settings.heartbeatEvery().toNanos());
+    this.signsOfLife = new Allowance(1e9 / asksEvery, BURST_SECONDS, System.nanoTime());
   }
 
   @Override
@@ -124,7 +130,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   /**
    * That it is not read meanwhile is no silence of the client's; and what it sends until then is no
-   * flood, though it is read at once after that.
+   * flood, though it is read at once after that. Pieces are too many a second to be saved without
+   * bound; what the network keeps of them is less than may come at once.
    */
   @Override
   void rest(long nanos) throws InterruptedException {
@@ -133,7 +140,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       lastHeardNanos = then + nanos;
       super.rest(nanos);
       long now = System.nanoTime();
-      List.of(messages, pieces, parts).forEach(each -> each.keepAllSince(then, now));
+      List.of(messages, parts, signsOfLife).forEach(each -> each.keepAllSince(then, now));
     }
   }
 
@@ -151,9 +158,13 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     switch (frame.getOpCode()) {
       case OpCode.PING -> {
         pong(payload(frame));
-        awaitTurn();
+        awaitTurn(1);
       }
-      case OpCode.PONG -> awaitTurn(); // That it came is all there is to know.
+      case OpCode.PONG -> { // That it came is all there is to know.
+        if (!isSignThatIsDue()) {
+          awaitTurn(1);
+        }
+      }
       case OpCode.BINARY -> malformed(UNSUPPORTED_DATA, "Messages are text.");
       default -> takeText(frame);
     }
@@ -216,7 +227,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       if (message.isArray()) {
         takeAll(message);
       } else {
-        takeMessage(message);
+        takeInOneTurn(List.of(message), share());
       }
     } catch (CharacterCodingException e) {
       malformed(INVALID_DATA, "Messages are UTF-8.");
@@ -225,10 +236,14 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
   }
 
+  private static Share share() {
+    return new Share(System::nanoTime, Carriers::letOthersRun);
+  }
+
   /**
    * Several in one. A client may ask for all its views in one go, and for others soon after; what
-   * is more than that is a flood, in however few frames. Each has its turn, since others may wait
-   * for theirs.
+   * is more than that is a flood, in however few frames. They have several turns if they are more
+   * than anybody has done in one, since others may wait for theirs.
    */
   private void takeAll(JsonNode messages) {
     if (messages.size() > MOST_IN_ONE || !parts.use(messages.size(), System.nanoTime())) {
@@ -236,30 +251,53 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       return;
     }
     if (messages.isEmpty()) {
-      awaitTurn();
+      awaitTurn(1);
     }
-    var share = new Share(System::nanoTime, Carriers::letOthersRun);
+    var share = share();
+    messages
+        .valueStream()
+        .gather(Gatherers.windowFixed(Hub.MOST_WORK_AT_A_TIME))
+        .takeWhile(some -> !isOver())
+        .forEachOrdered(some -> takeInOneTurn(some, share));
+  }
+
+  private void takeInOneTurn(List<JsonNode> messages, Share share) {
+    int work = 0;
+    for (var message : messages) {
+      var type = typeOf(message);
+      if (type.equals("ping")) {
+        // Before it waits: who gets no answer soon takes the server to be gone.
+        say(Messages.heartbeat());
+      }
+      work += type.equals("heartbeat") && isSignThatIsDue() ? 0 : 1;
+    }
+    if (work > 0) {
+      awaitTurn(work);
+    }
     for (var message : messages) {
       if (!isOver()) {
-        takeMessage(message);
+        act(typeOf(message), message);
         share.goesOn();
       }
     }
   }
 
-  private void takeMessage(JsonNode message) {
-    var type = message.path("type").asText("");
-    if (type.equals("ping")) {
-      // Before it waits: who gets no answer soon takes the server to be gone.
-      say(Messages.heartbeat());
-    }
-    awaitTurn();
-    if (!isOver() && !type.equals("ping") && !type.equals("heartbeat")) {
-      act(type, message);
-    }
+  /**
+   * Whether it comes no oftener than the client may be asked for it. Such a one has no turn: else a
+   * client that waits would cause more to wait for by each answer, and never come to the end.
+   */
+  private boolean isSignThatIsDue() {
+    return signsOfLife.use(1, System.nanoTime());
+  }
+
+  private static String typeOf(JsonNode message) {
+    return message.path("type").asText("");
   }
 
   private void act(String type, JsonNode message) {
+    if (type.equals("ping") || type.equals("heartbeat")) {
+      return;
+    }
     var id = message.path("id");
     if (!id.isIntegralNumber() || !id.canConvertToLong()) {
       malformed(POLICY_VIOLATION, "A message has a type and an integer id.");

@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
@@ -21,6 +22,7 @@ final class Places {
   private final Semaphore free;
 
   private final Duration goOnWithin;
+  private final CountDownLatch ended = new CountDownLatch(1);
 
   /** With a limit to how long who goes on waits for a place. */
   Places(int most, Duration goOnWithin) {
@@ -35,6 +37,11 @@ final class Places {
    */
   Place take() {
     return new Place();
+  }
+
+  /** The server ends: whoever rests is refused, and has not been worked for. */
+  void end() {
+    ended.countDown();
   }
 
   private static WebException busy() {
@@ -76,11 +83,16 @@ final class Places {
     /**
      * Waits so long without the place, if at all.
      *
-     * @throws WebException 503 if there is none for too long after that
+     * @throws WebException 503 if there is none for too long after that, or the server ends
      */
     void rest(long nanos) throws InterruptedException {
       if (nanos > 0) {
-        leaveFor(() -> TimeUnit.NANOSECONDS.sleep(nanos));
+        leaveFor(
+            () -> {
+              if (ended.await(nanos, TimeUnit.NANOSECONDS)) {
+                throw Failures.stopped();
+              }
+            });
       }
     }
 

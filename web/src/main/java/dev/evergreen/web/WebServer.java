@@ -273,8 +273,8 @@ public final class WebServer implements AutoCloseable {
   /**
    * Tells live clients to come back later, answers all requests that have begun to arrive, ends all
    * connections and stops. What takes longer than three seconds is cut; who waits for a view's
-   * first result for so long is told that there is none. Idempotent; blocks until done, a few
-   * seconds at most. The node goes on.
+   * first result for so long is told that there is none, and who waits for a turn is at once.
+   * Idempotent; blocks until done, a few seconds at most. The node goes on.
    */
   @Override
   public void close() {
@@ -283,6 +283,7 @@ public final class WebServer implements AutoCloseable {
     }
     // No new connections, and each that is there ends with its next answer.
     var unused = connector.shutdown();
+    edge.end();
     awaitFarewells(FAREWELL);
     hub.close();
     awaitFarewells(LAST_ANSWERS);

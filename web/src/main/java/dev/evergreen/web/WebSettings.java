@@ -20,7 +20,8 @@ import java.util.function.Consumer;
  *     average over ten seconds: results of views that are made, messages over WebSockets and their
  *     opening, and long bodies. Who has had more done waits: nothing is refused, and results come
  *     later. Raise it as the limit of connections of one address
- * @param maxMessageBytes the most bytes of a message or body from a client
+ * @param maxMessageBytes the most bytes of a message or body from a client; each ten KiB of a body
+ *     wait for a turn where an address asks for much
  * @param maxMessagesPerSecond how fast one WebSocket may send, on average over ten seconds
  * @param maxHeaderBytes the most bytes of a request's line and headers
  * @param maxResultBytes the most bytes of one result as JSON; a larger one is an error

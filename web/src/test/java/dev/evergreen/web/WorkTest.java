@@ -136,14 +136,14 @@ final class WorkTest {
 
   /** Seen: all of them were paid for by one rest of a second. */
   @Test
-  void eachOfSeveralMessagesInOneHasItsTurn() {
-    start(2, WebSettings.DEFAULT);
+  void manyMessagesInOneHaveSeveralTurns() {
+    start(20, WebSettings.DEFAULT);
     try (var ada = from(ADA)) {
-      ada.send(pings(20));
-      for (int i = 0; i < 20; i++) {
+      ada.send(pings(300));
+      for (int i = 0; i < 300; i++) {
         assertNotNull(ada.poll(Browser.PATIENCE));
       }
-      // Ten are saved up; a thread that is woken late may save some up, too.
+      // For 110 it waits. A thread that is woken late may have some saved up, too.
       long waits = server.counts().waits();
       assertTrue(waits > 5, "they waited " + waits + " times");
     }
@@ -152,7 +152,7 @@ final class WorkTest {
   /** One who asks for little has a turn after each piece of what the others ask for. */
   @Test
   void whoAsksForLittleIsServedAmidWhoAsksForMuch() {
-    start(20, WebSettings.DEFAULT);
+    start(100, WebSettings.DEFAULT);
     var others = new ArrayList<Browser>();
     try (var ada = from(ADA)) {
       for (int i = 0; i < 10; i++) {
@@ -198,36 +198,130 @@ final class WorkTest {
     }
   }
 
+  private static final String UNSUBSCRIBE = "{\"type\":\"unsubscribe\",\"id\":1}";
+  private static final String HEARTBEAT = "{\"type\":\"heartbeat\"}";
+
+  /** A socket that nothing can be written to, which is over as soon as it is to say something. */
+  private final class Unopened implements AutoCloseable {
+    private final Counters counters = new Counters();
+    private final Hub hub;
+    private final LiveSocket socket;
+    private long waited;
+
+    Unopened(WebSettings settings) {
+      hub = new Hub(node, Map.of(), settings, new Failures(failure -> Optional.empty()));
+      socket =
+          new LiveSocket(
+              Caller.ANONYMOUS,
+              ADA,
+              false,
+              settings,
+              counters,
+              hub,
+              new Standings(node, request -> Caller.ANONYMOUS),
+              ConcurrentHashMap.newKeySet());
+    }
+
+    /** Has the address owe so much, beyond what is saved up if none of that is used. */
+    void owe(int work, boolean saved) {
+      hub.pay(List.of(ADA), work + (saved ? 10 * THOUSAND : 0));
+      waited = hub.waits();
+    }
+
+    void take(byte opCode, boolean last, String payload) {
+      var frame = new Frame(opCode, last, StandardCharsets.UTF_8.encode(payload));
+      socket.onFrame(frame, Callback.NOOP);
+    }
+
+    void take(int times, String message) {
+      for (int i = 0; i < times; i++) {
+        take(OpCode.TEXT, true, message);
+      }
+    }
+
+    /** How often it has waited since something was owed. */
+    long waits() {
+      return hub.waits() - waited;
+    }
+
+    @Override
+    public void close() {
+      hub.close();
+    }
+  }
+
+  private static WebSettings thousandAndMessages(int perSecond) {
+    return WebSettings.DEFAULT
+        .withMaxMessagesPerSecond(perSecond)
+        .withMaxWorkPerSecond(THOUSAND);
+  }
+
   /** Seen: what had come meanwhile was read at once after that, and taken for a flood. */
   @Test
   void whatIsSentWhileNothingIsReadIsNoFlood() {
-    var settings = WebSettings.DEFAULT.withMaxMessagesPerSecond(5).withMaxWorkPerSecond(THOUSAND);
-    var counters = new Counters();
-    var hub = new Hub(node, Map.of(), settings, new Failures(failure -> Optional.empty()));
-    var socket =
-        new LiveSocket(
-            Caller.ANONYMOUS,
-            ADA,
-            false,
-            settings,
-            counters,
-            hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
-            ConcurrentHashMap.newKeySet());
-    hub.pay(List.of(ADA), 13 * THOUSAND); // Ten thousand are saved up: it takes three seconds.
-    var message = "{\"type\":\"heartbeat\"}";
-    for (int i = 0; i < 5 * (10 + 3); i++) {
-      socket.onFrame(new Frame(OpCode.TEXT, StandardCharsets.UTF_8.encode(message)), Callback.NOOP);
+    try (var ada = new Unopened(thousandAndMessages(5))) {
+      // It waits for less than the two seconds after which it would say that it is there.
+      ada.owe(1_200, true);
+      ada.take(5 * 10 + 3, UNSUBSCRIBE);
+      assertEquals(Map.of(), ada.counters.cut());
+      assertFalse(ada.socket.isOver());
     }
-    assertEquals(Map.of(), counters.cut());
-    hub.close();
+  }
+
+  /** As many a second may come as are more than one client's when they are saved for long. */
+  @Test
+  void piecesAreSavedUpToALimitAlsoWhileNothingIsRead() {
+    try (var ada = new Unopened(thousandAndMessages(5))) {
+      ada.owe(1_200, true);
+      ada.take(1, UNSUBSCRIBE);
+      assertFalse(ada.socket.isOver());
+      ada.take(OpCode.TEXT, false, "");
+      int saved = 5 * 10 * (1 + ada.socket.settings.maxMessageBytes() / 256);
+      for (int i = 0; i < saved + 300; i++) {
+        ada.take(OpCode.CONTINUATION, false, "");
+      }
+      assertEquals(Map.of("flood", 1L), ada.counters.cut());
+    }
+  }
+
+  /**
+   * Seen: a client that waited said so each time it was asked, and each of that was one more to
+   * wait for, so that what it wanted never came.
+   */
+  @Test
+  void signsOfLifeThatAreDueHaveNoTurn() {
+    try (var ada = new Unopened(thousandAndMessages(99))) {
+      ada.owe(300, true);
+      ada.take(2, HEARTBEAT);
+      ada.take(1, "[" + HEARTBEAT + "," + HEARTBEAT + "]");
+      ada.take(OpCode.PONG, true, "");
+      assertEquals(0, ada.waits());
+      ada.take(1, UNSUBSCRIBE);
+      assertEquals(1, ada.waits());
+      ada.owe(300, false);
+      ada.take(20, HEARTBEAT);
+      assertTrue(ada.waits() > 0, "as many as a client likes have no turn");
+      assertFalse(ada.socket.isOver());
+    }
+  }
+
+  /** An opening counts as ten, so an honest page has as much done in its turn. */
+  @Test
+  void severalMessagesInOneHaveOneTurnIfTheyAreNoMoreThanAnOpening() {
+    try (var ada = new Unopened(thousandAndMessages(99))) {
+      ada.owe(300, true);
+      ada.take(1, "[" + String.join(",", Collections.nCopies(10, UNSUBSCRIBE)) + "]");
+      assertEquals(1, ada.waits());
+      assertFalse(ada.socket.isOver());
+    }
   }
 
   @Test
   void theViewsOfAStreamHaveTheirTurns() throws Exception {
+    start(10, WebSettings.DEFAULT);
     try (var stream = new RawClient(server)) {
       var views =
-          IntStream.range(0, 6)
+          IntStream.range(0, 140)
               .mapToObj("{\"id\":%d,\"view\":\"value\"}"::formatted)
               .collect(Collectors.joining(",", "{\"subscribe\":[", "]}"));
       stream.send(
@@ -239,11 +333,13 @@ final class WorkTest {
               "",
               views));
       var heard = new StringBuilder();
-      while (!heard.toString().contains("\"id\":5,")) {
+      while (!heard.toString().contains("\"id\":139,")) {
         heard.append(stream.some());
       }
       long waits = server.counts().waits();
-      assertTrue(waits > 3, "they waited " + waits + " times");
+      // For fifty of them, in turns as long as an opening's, of which each may tell of two waits.
+      assertTrue(waits > 2, "they waited " + waits + " times");
+      assertTrue(waits < 20, "each waits for a turn of its own: " + waits);
     }
   }
 
@@ -266,6 +362,16 @@ final class WorkTest {
     assertEquals(List.of("long", "bob's", "short"), handled);
     assertEquals(204, second.get(SECONDS, TimeUnit.SECONDS));
     assertEquals("longer", handled.getLast());
+  }
+
+  @Test
+  void whoWaitsIsAnsweredWhenTheServerEnds() throws Exception {
+    assertEquals(204, post(ADA, "long", 9));
+    var second = asked(() -> post(ADA, "longer", 11));
+    Await.until("it waits", () -> server.counts().waits() > 0);
+    server.close();
+    assertEquals(503, second.get(SECONDS, TimeUnit.SECONDS));
+    assertEquals(List.of("long"), handled);
   }
 
   @Test
