@@ -2,7 +2,6 @@ package dev.evergreen.provenance;
 
 import java.sql.SQLException;
 import java.util.HashSet;
-import java.util.List;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;

@@ -485,9 +485,7 @@ public final class Why {
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
       minimal &=
-          !hidden
-              && !closures.exhausted()
-              && !closures.mayHoldMore(same == null ? first : same);
+          !hidden && !closures.exhausted() && !closures.mayHoldMore(same == null ? first : same);
       minimal &= !closures.isGuessed();
       truncated |= wish.all() && closures.exhausted();
     }

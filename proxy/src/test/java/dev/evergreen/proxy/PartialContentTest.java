@@ -349,7 +349,9 @@ class PartialContentTest extends WithOneProxy {
   @Test
   void whatARangeThatIsNotThereContradictsIsUsedNoMore() throws Exception {
     thenPart(0, 4, FRESH, TAG);
-    origin.then(416, "none", "Content-Range: bytes */5").then(200, "01234", "Cache-Control: no-store");
+    origin
+        .then(416, "none", "Content-Range: bytes */5")
+        .then(200, "01234", "Cache-Control: no-store");
     get("Range: bytes=0-4");
     get("Range: bytes=3-9");
     assertEquals(3, origin.count());

@@ -32,8 +32,8 @@ record Deadline(long earliest, long latest, long drift, long by, long part, @Nul
 
   /**
    * Clocks that are kept in step, or run free, part by less than one of so many: it is taken for
-   * granted that neither goes wrong, or is put right, by more than one part in 2,000. What moves one
-   * faster is noticed only where it comes to a quarter of a second.
+   * granted that neither goes wrong, or is put right, by more than one part in 2,000. What moves
+   * one faster is noticed only where it comes to a quarter of a second.
    */
   private static final long RATE = 1_000;
 
