@@ -87,8 +87,7 @@ public final class ClusterNode implements Node {
       "the others regard it as dead, or it is in the smaller part of a split cluster (of two nodes"
           + " that is the one with the higher address)";
 
-  private static final String CAN_THEY_REACH =
-      "Can each of them reach the link port of the other?";
+  private static final String CAN_THEY_REACH = "Can each of them reach the link port of the other?";
 
   private final ClusterSettings settings;
   private final Consumer<String> whenFenced;

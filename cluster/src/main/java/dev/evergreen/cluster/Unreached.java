@@ -18,8 +18,8 @@ final class Unreached {
    * <p>At most one of the two ends: of a host and a guest the guest, of two hosts the younger.
    *
    * @param isOlder whether the other one came up before
-   * @param reachesAnotherHost whether calls reach a host that is neither of the two: else it may
-   *     be a host that nobody reaches, and no guest is to end by it
+   * @param reachesAnotherHost whether calls reach a host that is neither of the two: else it may be
+   *     a host that nobody reaches, and no guest is to end by it
    */
   static boolean endsItself(
       Member self, Member other, boolean isOlder, boolean reachesAnotherHost) {
