@@ -64,9 +64,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Its life.</b> {@link Builder#start} joins the cluster and returns when the node takes part.
  * {@link #close} leaves it: grains are handed over, which takes seconds, then the node stops. A
- * node that was declared dead by the others, or that finds itself in the smaller part of a split
- * cluster, is <em>fenced</em>: calls and trackers end with {@link
- * dev.evergreen.core.NodeStoppedException}, and by default the process exits.
+ * node that was declared dead by the others, that finds itself in the smaller part of a split
+ * cluster, or that never had a connection for calls to one of them, is <em>fenced</em>: calls and
+ * trackers end with {@link dev.evergreen.core.NodeStoppedException}, and by default the process
+ * exits.
  *
  * <p>Thread-safe.
  */

@@ -1,6 +1,6 @@
 package dev.evergreen.cluster;
 
-/** What becomes of two members that hear each other by Pekko, while calls pass between them not. */
+/** What becomes of two members that hear each other by Pekko, while no calls pass between them. */
 final class Unreached {
 
   private Unreached() {}
@@ -18,8 +18,8 @@ final class Unreached {
    * <p>At most one of the two ends: of a host and a guest the guest, of two hosts the younger.
    *
    * @param isOlder whether the other one came up before
-   * @param reachesAnotherHost whether calls reach a host that is neither of the two: else a host
-   *     that nobody reaches would end all guests, which may be right
+   * @param reachesAnotherHost whether calls reach a host that is neither of the two: else it may be
+   *     a host that nobody reaches, and no guest is to end by it
    */
   static boolean endsItself(
       Member self, Member other, boolean isOlder, boolean reachesAnotherHost) {
