@@ -276,8 +276,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
         payers.stream()
             .mapToLong(
                 share ->
-                    Math.max(
-                        share.results.borrow(work, now), share.payForAsking(asking, now))));
+                    Math.max(share.results.borrow(work, now), share.payForAsking(asking, now))));
   }
 
   /** Who pays for a result: those who have enough left before those who have something. */

@@ -943,7 +943,9 @@ final class LiveResultsTest {
     assertEquals(0, results.payFor(acquire("c", "q", () -> 1), 1, 0));
   }
 
-  /** Seen: what an address owed for slow views, it paid by pauses of all others, also of quick ones. */
+  /**
+   * Seen: what an address owed for slow views, it paid by pauses of all others, also of quick ones.
+   */
   @Test
   void whatTakesNoTimeHasNoPauseForWhatOthersTook() {
     limits(workPerSecond(1));
@@ -953,7 +955,8 @@ final class LiveResultsTest {
       pause = results.payFor(slow, 0, TimeUnit.SECONDS.toNanos(5));
     }
     assertEquals(0, results.payFor(acquire("pushed", "p", () -> 1), 0, 0));
-    long quick = results.payFor(acquire("quick", "p", () -> 1), 0, TimeUnit.MICROSECONDS.toNanos(1));
+    long quick =
+        results.payFor(acquire("quick", "p", () -> 1), 0, TimeUnit.MICROSECONDS.toNanos(1));
     // Three of a microsecond each, in a quarter of the time.
     assertTrue(quick > 0 && quick <= TimeUnit.MICROSECONDS.toNanos(12), quick + " ns");
   }

@@ -251,9 +251,7 @@ final class WorkTest {
   }
 
   private static WebSettings thousandAndMessages(int perSecond) {
-    return WebSettings.DEFAULT
-        .withMaxMessagesPerSecond(perSecond)
-        .withMaxWorkPerSecond(THOUSAND);
+    return WebSettings.DEFAULT.withMaxMessagesPerSecond(perSecond).withMaxWorkPerSecond(THOUSAND);
   }
 
   /** Seen: what had come meanwhile was read at once after that, and taken for a flood. */
