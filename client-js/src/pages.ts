@@ -155,8 +155,8 @@ export class PageList {
   }
 
   /**
-   * A page up to where the one behind it goes on beginning; as it is unless all beyond is shown there. Which is something: a page that
-   * ends with the same item, but says that the next one begins elsewhere, knows better.
+   * A page up to where the one behind it goes on beginning; as it is unless all beyond is shown there. A page that has nothing beyond,
+   * but says that the next one begins elsewhere, knows better.
    */
   private upTo(behind: Watched | undefined, page: Page<unknown> | undefined): Page<unknown> | undefined {
     if (behind?.after === undefined || page === undefined || page.next === behind.cursor) {

@@ -152,10 +152,10 @@ final class WorkTest {
   /** One who asks for little has a turn after each piece of what the others ask for. */
   @Test
   void whoAsksForLittleIsServedAmidWhoAsksForMuch() {
-    start(100, WebSettings.DEFAULT);
+    start(20, WebSettings.DEFAULT);
     var others = new ArrayList<Browser>();
     try (var ada = from(ADA)) {
-      for (int i = 0; i < 10; i++) {
+      for (int i = 0; i < 5; i++) {
         others.add(from(ADA));
         others.getLast().send(pings(300));
       }
