@@ -40,6 +40,7 @@ final class PostgresDatabase {
 
   /** A lock was not had in time. */
   private static final String LOCKED = "55P03";
+  private static final long FIRST_WAIT_MILLIS = 200;
 
   private final PostgresStorage.Settings settings;
 
@@ -61,12 +62,13 @@ final class PostgresDatabase {
 
   private void prepare() {
     long deadline = System.nanoTime() + settings.patience().toNanos();
-    while (true) {
+    long longest = settings.patience().dividedBy(4).toMillis();
+    for (long wait = FIRST_WAIT_MILLIS; true; wait = Math.min(2 * wait, longest)) {
       try (var connection = DriverManager.getConnection(settings.url(), properties())) {
         // What another has made must be seen once it was waited for.
         connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
         connection.setAutoCommit(false);
-        prepare(connection);
+        prepare(connection, wait);
         connection.commit();
         return;
       } catch (SQLException e) {
@@ -87,7 +89,13 @@ final class PostgresDatabase {
         + ")";
   }
 
-  private void prepare(Connection connection) throws SQLException {
+  /**
+   * Makes the tables, or changes them.
+   *
+   * @param wait for how many milliseconds a table to be changed is waited for: meanwhile all wait
+   *     who save, as they do for each other's commits
+   */
+  private void prepare(Connection connection, long wait) throws SQLException {
     try (var statement = connection.createStatement()) {
       statement.execute("set local statement_timeout = " + settings.patience().toMillis());
       // Two that make the same table at the same time would fail, "if not exists" or not.
@@ -100,8 +108,7 @@ final class PostgresDatabase {
         makeNodes(statement);
       }
       if (version < VERSION) {
-        // All saves read that table: they wait for who waits to change it.
-        statement.execute("set local lock_timeout = '200ms'");
+        statement.execute("set local lock_timeout = " + Math.max(1, wait));
         statement.execute("alter table grain_node add column gone timestamptz");
         statement.execute("update grain_state_version set version = " + VERSION);
       }

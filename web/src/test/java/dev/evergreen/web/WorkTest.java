@@ -257,10 +257,10 @@ final class WorkTest {
   /** Seen: what had come meanwhile was read at once after that, and taken for a flood. */
   @Test
   void whatIsSentWhileNothingIsReadIsNoFlood() {
-    try (var ada = new Unopened(thousandAndMessages(5))) {
-      // It waits for less than the two seconds after which it would say that it is there.
-      ada.owe(1_200, true);
-      ada.take(5 * 10 + 3, UNSUBSCRIBE);
+    try (var ada = new Unopened(thousandAndMessages(20))) {
+      // It waits for much less than the two seconds after which it would say that it is there.
+      ada.owe(300, true);
+      ada.take(20 * 10 + 6, UNSUBSCRIBE);
       assertEquals(Map.of(), ada.counters.cut());
       assertFalse(ada.socket.isOver());
     }
@@ -270,12 +270,12 @@ final class WorkTest {
   @Test
   void piecesAreSavedUpToALimitAlsoWhileNothingIsRead() {
     try (var ada = new Unopened(thousandAndMessages(5))) {
-      ada.owe(1_200, true);
+      ada.owe(300, true);
       ada.take(1, UNSUBSCRIBE);
       assertFalse(ada.socket.isOver());
       ada.take(OpCode.TEXT, false, "");
       int saved = 5 * 10 * (1 + ada.socket.settings.maxMessageBytes() / 256);
-      for (int i = 0; i < saved + 300; i++) {
+      for (int i = 0; i < 10 * saved && !ada.socket.isOver(); i++) {
         ada.take(OpCode.CONTINUATION, false, "");
       }
       assertEquals(Map.of("flood", 1L), ada.counters.cut());
@@ -289,7 +289,8 @@ final class WorkTest {
   @Test
   void signsOfLifeThatAreDueHaveNoTurn() {
     try (var ada = new Unopened(thousandAndMessages(99))) {
-      ada.owe(300, true);
+      ada.take(1, UNSUBSCRIBE); // so that all is loaded
+      ada.owe(600, true);
       ada.take(2, HEARTBEAT);
       ada.take(1, "[" + HEARTBEAT + "," + HEARTBEAT + "]");
       ada.take(OpCode.PONG, true, "");
@@ -307,7 +308,8 @@ final class WorkTest {
   @Test
   void severalMessagesInOneHaveOneTurnIfTheyAreNoMoreThanAnOpening() {
     try (var ada = new Unopened(thousandAndMessages(99))) {
-      ada.owe(300, true);
+      ada.take(1, UNSUBSCRIBE); // so that all is loaded
+      ada.owe(600, true);
       ada.take(1, "[" + String.join(",", Collections.nCopies(10, UNSUBSCRIBE)) + "]");
       assertEquals(1, ada.waits());
       assertFalse(ada.socket.isOver());
