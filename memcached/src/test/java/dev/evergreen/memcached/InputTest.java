@@ -32,7 +32,11 @@ class InputTest {
   }
 
   private static void awaitRest(TestServer server, long received) throws InterruptedException {
-    var input = server.server().sessions.firstEntry().getValue().in;
+    var sessions = server.server().sessions;
+    while (sessions.isEmpty()) {
+      Thread.sleep(1); // The client may be connected before it is served.
+    }
+    var input = sessions.firstEntry().getValue().in;
     while (server.server().statistics.read.sum() < received
         || !input.isWaiting()
         || input.memory != MemorySegment.NULL) {

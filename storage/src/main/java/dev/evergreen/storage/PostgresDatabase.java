@@ -40,6 +40,7 @@ final class PostgresDatabase {
 
   /** A lock was not had in time. */
   private static final String LOCKED = "55P03";
+
   private static final long FIRST_WAIT_MILLIS = 200;
 
   private final PostgresStorage.Settings settings;
