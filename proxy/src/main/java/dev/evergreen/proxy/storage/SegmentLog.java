@@ -37,6 +37,8 @@ final class SegmentLog implements AutoCloseable {
   /** Beyond this nothing is handed over that could as well be left. */
   private static final int FEW_WAITING = 1_000;
 
+  private static final int DISPLACING_A_SECOND = 2_000;
+
   private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final System.Logger LOG = System.getLogger(SegmentLog.class.getName());
 
@@ -80,6 +82,13 @@ final class SegmentLog implements AutoCloseable {
   private final Thread thread;
   private volatile boolean closing;
   private volatile boolean wrapped;
+
+  // Guarded by this.
+  private long secondBegan = System.nanoTime();
+  private int displacing;
+
+  /** How many segments were never written to. */
+  private volatile int neverUsed;
 
   private volatile long pausedUntil = System.nanoTime();
 
@@ -165,9 +174,21 @@ final class SegmentLog implements AutoCloseable {
     return wrapped;
   }
 
-  /** Whether what is written now holds nothing up. */
-  boolean keepsUp() {
-    return queue.size() < FEW_WAITING;
+  /**
+   * Whether what may as well be left is to be written now: it holds nothing up, and has room, or is
+   * one of few that take the place of what is oldest. To write all would double the cost of a miss.
+   */
+  boolean takesMore() {
+    return queue.size() < FEW_WAITING && (neverUsed > READY_SEGMENTS || mayDisplace());
+  }
+
+  private synchronized boolean mayDisplace() {
+    long now = System.nanoTime();
+    if (now - secondBegan >= TimeUnit.SECONDS.toNanos(1)) {
+      secondBegan = now;
+      displacing = 0;
+    }
+    return displacing++ < DISPLACING_A_SECOND;
   }
 
   /** No object on disk is older; 0 if there is none. */
@@ -385,6 +406,9 @@ final class SegmentLog implements AutoCloseable {
 
   @SuppressWarnings("NonAtomicVolatileUpdate") // by the log's thread only
   private void begin(Segment segment) throws IOException {
+    if (segment.file.size() == 0) {
+      neverUsed--;
+    }
     segment.use(++lastSequence);
     wrapped = lastSequence > segments.length;
     footer = new Footer();
@@ -519,6 +543,7 @@ final class SegmentLog implements AutoCloseable {
 
   private void recover() throws IOException {
     var used = new ArrayList<Segment>();
+    int empty = 0;
     for (var segment : segments) {
       long sequence = readHeader(segment);
       if (sequence > 0) {
@@ -526,8 +551,10 @@ final class SegmentLog implements AutoCloseable {
         used.add(segment);
       } else {
         free.add(segment);
+        empty += segment.file.size() == 0 ? 1 : 0;
       }
     }
+    neverUsed = empty;
     used.sort(Comparator.comparingLong(segment -> segment.sequence));
     for (var segment : used) {
       lastSequence = segment.sequence;

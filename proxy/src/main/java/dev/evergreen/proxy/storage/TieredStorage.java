@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  * The two tiers as one.
  *
  * <p>A response goes to memory when it was received, and to disk as well while the log keeps up and
- * the directory has room. Else it goes there at <em>second sight</em> only: at its first hit, or
- * when it is stored again soon. What is too large for memory goes to disk at once. What is found on
- * disk and fits is also put into memory.
+ * the directory has room; on a full disk 2,000 a second do. Else it goes there at <em>second
+ * sight</em> only: at its first hit, or when it is stored again soon. What is too large for memory
+ * goes to disk at once. What is found on disk and fits is also put into memory.
  *
  * <p>Invariants:
  *
@@ -397,8 +397,7 @@ final class TieredStorage implements Storage {
       generations.replaced(hash);
       boolean wasOnDisk = disk.directory.remove(hash);
       boolean again = sightings.again(hash);
-      boolean isEasy = disk.log.keepsUp() && disk.directory.isRoomy(hash);
-      if (again || wasOnDisk || isEasy) {
+      if (again || wasOnDisk || (disk.directory.isRoomy(hash) && disk.log.takesMore())) {
         admit(hash);
       }
     }
