@@ -57,7 +57,7 @@ final class Pool {
   /** For whom places are taken, as long as the origin cannot answer before they have gone on. */
   private final SlowPeers slowPeers = new SlowPeers();
 
-  private long looked = System.nanoTime() - Long.MAX_VALUE / 2;
+  private long looked = System.nanoTime();
   private int places;
   private boolean closed;
   private volatile boolean sharing;

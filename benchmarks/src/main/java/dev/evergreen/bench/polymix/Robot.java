@@ -109,8 +109,7 @@ final class Robot implements AutoCloseable {
       socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
       int status = Integer.parseInt(line().split(" ", 3)[1]);
       isAnswering = true;
-      long made = 0;
-      boolean asked = false;
+      long made = Long.MIN_VALUE;
       long length = status == 304 ? 0 : -1;
       for (var line = line(); !line.isEmpty(); line = line()) {
         int colon = line.indexOf(':');
@@ -121,8 +120,8 @@ final class Robot implements AutoCloseable {
         var value = line.substring(colon + 1).strip();
         if (name.equalsIgnoreCase(Origin.MADE)) {
           made = Long.parseLong(value);
-        } else if (name.equalsIgnoreCase("Cache-Status")) {
-          asked = value.contains("fwd=");
+        } else if (name.equalsIgnoreCase("Cache-Status") && value.contains("fwd=")) {
+          made = made == Long.MIN_VALUE ? Long.MAX_VALUE : made;
         } else if (name.equalsIgnoreCase("Content-Length") && status != 304) {
           length = Long.parseLong(value);
         } else if (name.equalsIgnoreCase("Connection") && value.equalsIgnoreCase("close")) {
@@ -133,7 +132,7 @@ final class Robot implements AutoCloseable {
         throw new IOException("an answer of status " + status + " has no length");
       }
       input.skipNBytes(length);
-      return new Answer(status, made == 0 ? asked ? Long.MAX_VALUE : Long.MIN_VALUE : made);
+      return new Answer(status, made);
     }
 
     private String line() throws IOException {
