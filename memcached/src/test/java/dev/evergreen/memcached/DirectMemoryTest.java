@@ -11,6 +11,7 @@ import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.memcached.live.LiveViews;
 import dev.evergreen.store.Key;
+import dev.evergreen.store.LockedKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -107,6 +108,14 @@ class DirectMemoryTest {
   @Test
   void whoIsWaitedForAmidARequestKeepsLittleMoreThanWhatHasCome() throws Exception {
     assertEquals("all was read\n", run(Unfinished.class, Mode.PROCESSORS));
+  }
+
+  /**
+   * Seen: each that came to the lock of a key had a buffer, and the next one's client was closed.
+   */
+  @Test
+  void moreThanThereAreBuffersForWantToChangeAKeyAtOnce() throws Exception {
+    assertEquals("all was read\n", run(Contended.class, Mode.PROCESSORS));
   }
 
   private static String run(Class<?> main, Mode mode) throws Exception {
@@ -316,6 +325,41 @@ class DirectMemoryTest {
       long each = used / CLIENTS;
       if (each > request.kept + FEW_BYTES) {
         throw new AssertionError(each + " bytes each amid " + request.part);
+      }
+    }
+  }
+
+  /** Who changes a key loses its processor, and more want to change it than there are buffers. */
+  static final class Contended {
+    private Contended() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      int count = Buffers.capacity() + 50;
+      var settings = TestServer.settings(Mode.valueOf(arguments[0])).withConnections(count);
+      try (var server = TestServer.start(settings)) {
+        var clients = new ArrayList<Client>();
+        for (int i = 0; i < count; i++) {
+          clients.add(server.connect());
+        }
+        while (server.server().limit.served() < count) {
+          Thread.sleep(1);
+        }
+        try (var _ = new LockedKey(server.server().store, "k")) {
+          for (var client : clients) {
+            client.send("set k 0 0 1\r\nx\r\n");
+          }
+          while (Buffers.waiting() == 0 && server.server().limit.served() == count) {
+            Thread.sleep(1);
+          }
+        }
+        for (var client : clients) {
+          var reply = client.line();
+          if (!reply.equals("STORED")) {
+            throw new AssertionError(reply);
+          }
+        }
+        System.out.println("all was read");
       }
     }
   }
