@@ -11,14 +11,14 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who is given a buffer when, as there is a limit for them. Who finds none waits; of those that
- * wait for the same {@link Need}, the first is given the first for which there is room.
+ * Who is given a buffer, and when, as there is a limit for them. Who finds none waits; of those
+ * that wait for the same {@link Need}, the first is given the first for which there is room.
  *
  * <p>Invariant: of the buffers some are left that those never get who begin something, of these
  * some that are only for those who have enough to write, and so on up to those who need no other
  * one. So whatever they wait for with what they hold, such as a lock or their processor, those who
- * go on find one when it is their turn, end, and give all back. It holds as long as nobody needs
- * one of an earlier kind than it holds, and beyond that waits are ended by time.
+ * go on find one when it is their turn, end, and give all back. That needs no other order as long
+ * as nobody waits for one of the kind that it holds, or of an earlier one; such waits end by time.
  *
  * <p>While there are plenty and nobody waits, all that is done without turns, and processors keep
  * what is given back. From then on they give all that they have: see {@link #plenty}.
@@ -38,7 +38,7 @@ final class BufferQueue {
    */
   private static final long REFUSED_NANOS = 1_000_000_000;
 
-  /** What a buffer is needed for. Who holds one may wait for another one of a later kind only. */
+  /** What a buffer is needed for; see above. */
   enum Need {
     /** What begins; whoever does so may need all the others for it. */
     BEGIN(4),

@@ -36,7 +36,7 @@ class BufferQueueTest {
   private final BufferQueue queue = new BufferQueue(stock, 12, () -> false);
   private final List<ByteBuffer> holding = new ArrayList<>();
   private final List<List<Turn>> lines =
-      Stream.generate(() -> (List<Turn>) new ArrayList<Turn>()).limit(Need.values().length).toList();
+      Stream.<List<Turn>>generate(ArrayList::new).limit(Need.values().length).toList();
   private int limit;
   private int mostHeld;
 
@@ -89,7 +89,7 @@ class BufferQueueTest {
   private void come(Need need, int how) {
     boolean plenty = waiting() == 0 && holding.size() < most(Need.BEGIN);
     boolean first =
-        lines.subList(need.ordinal(), lines.size()).stream().allMatch(line -> line.isEmpty());
+        lines.subList(need.ordinal(), lines.size()).stream().allMatch(List::isEmpty);
     boolean lies = stock.made() > holding.size();
     var taken =
         switch (how) {
