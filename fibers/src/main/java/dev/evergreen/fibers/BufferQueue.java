@@ -38,6 +38,9 @@ final class BufferQueue {
    */
   private static final long REFUSED_NANOS = 1_000_000_000;
 
+  /** So many times as long one waits though others are given some. */
+  private static final int MOST_PATIENCE = 10;
+
   /** What a buffer is needed for; see above. */
   enum Need {
     /** What begins; whoever does so may need all the others for it. */
@@ -119,6 +122,11 @@ final class BufferQueue {
   private boolean endedBefore;
   private long ended;
 
+  /** When one was given, other than of plenty. */
+  private long gave;
+
+  private boolean gaveBefore;
+
   /**
    * One for all of a stock.
    *
@@ -181,7 +189,7 @@ final class BufferQueue {
   synchronized @Nullable ByteBuffer takeAtOnce(Need need) {
     var next = next();
     boolean first = next == null || next.compareTo(need) < 0;
-    return first ? stock.takeLying(need.most(limit)) : null;
+    return first ? takeLying(need) : null;
   }
 
   /**
@@ -205,11 +213,16 @@ final class BufferQueue {
   }
 
   /**
-   * Says whether somebody who has lost patience may end its wait. One in a while, so that others
-   * can be given first what it held.
+   * Says whether somebody may end its wait: if it was in vain for as long as its patience lasts, or
+   * has lasted many times as long. As long as others are given some it is not in vain, as its turn
+   * comes, too. One in a while, so that others can be given first what it held.
    */
-  synchronized boolean mayEnd(long now, long apart) {
-    boolean may = !endedBefore || now - ended >= apart;
+  synchronized boolean mayEnd(long began, long now, long patience, long apart) {
+    long waited = now - began;
+    long inVain = gaveBefore ? Math.min(waited, now - gave) : waited;
+    boolean may =
+        (inVain >= patience || waited / MOST_PATIENCE >= patience)
+            && (!endedBefore || now - ended >= apart);
     if (may) {
       endedBefore = true;
       ended = now;
@@ -304,7 +317,7 @@ final class BufferQueue {
     // Before it looks what there is: see give.
     count();
     for (var need = next(); need != null; need = next()) {
-      var buffer = stock.takeLying(need.most(limit));
+      var buffer = takeLying(need);
       if (buffer == null) {
         break;
       }
@@ -313,6 +326,15 @@ final class BufferQueue {
       first.wake();
     }
     count();
+  }
+
+  private @Nullable ByteBuffer takeLying(Need need) {
+    var lying = stock.takeLying(need.most(limit));
+    if (lying != null) {
+      gaveBefore = true;
+      gave = System.nanoTime();
+    }
+    return lying;
   }
 
   private void count() {

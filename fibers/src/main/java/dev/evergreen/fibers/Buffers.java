@@ -35,10 +35,11 @@ import org.jspecify.annotations.Nullable;
  * It may be for a moment only: fibers that hold one each may stand at a lock whose holder has lost
  * its processor. A quarter of them is for output and the like, whose fibers may hold one already.
  * After a second those connections are closed whose writers have waited for their peers for as
- * long, the slowest first. After three seconds who still waits, be it because all hold one and wait
- * for another, gets a {@link BuffersExhaustedException}: one in a tenth of a second, the one that
- * has waited longest first, so that what it held goes to the others. {@link CancelScope}s end the
- * wait, and so does closing the connection that is written or read.
+ * long, the slowest first. When nobody was given one for three seconds, be it because all hold one
+ * and wait for another, one that has waited so long gets a {@link BuffersExhaustedException}, and
+ * another one each tenth of a second, so that what it held goes to the others; and who has waited
+ * for thirty seconds gets it in any case. {@link CancelScope}s end the wait, and so does closing
+ * the connection that is written or read.
  */
 public final class Buffers {
 
@@ -61,7 +62,7 @@ public final class Buffers {
   /** So long who waits for one leaves others in peace. */
   private static final long GRACE_NANOS = 1_000_000_000;
 
-  /** So long it waits at most. */
+  /** So long it waits in vain. */
   private static final long PATIENCE_NANOS = 3 * GRACE_NANOS;
 
   /** As long after one has ended its wait so, the next one may; and so often they look. */
@@ -213,7 +214,7 @@ public final class Buffers {
   /** Waits until it is given one, or is to look again. */
   private static void awaitNext(Turn turn, CancelScope.@Nullable Bound scope, long began, long now)
       throws IOException {
-    if (now - began >= PATIENCE_NANOS && QUEUE.mayEnd(now, APART_NANOS)) {
+    if (now - began >= PATIENCE_NANOS && QUEUE.mayEnd(began, now, PATIENCE_NANOS, APART_NANOS)) {
       throw new BuffersExhaustedException(QUEUE.limit());
     }
     boolean inGrace = now - began < GRACE_NANOS;

@@ -342,9 +342,22 @@ class BufferQueueTest {
 
   @Test
   void onlyOneInAWhileIsEnded() {
-    assertTrue(queue.mayEnd(5, 10));
-    assertEquals(false, queue.mayEnd(14, 10));
-    assertTrue(queue.mayEnd(15, 10));
+    assertTrue(queue.mayEnd(0, 5, 3, 10));
+    assertEquals(false, queue.mayEnd(0, 14, 3, 10));
+    assertTrue(queue.mayEnd(0, 15, 3, 10));
+  }
+
+  /** Else many that wait for a moment each would be ended where a moment is long. */
+  @Test
+  void nobodyIsEndedWhileOthersAreGivenSomeUnlessItTakesVeryLong() {
+    limit(1);
+    enter(queue, new Turn(Need.BEGIN, null));
+    long now = System.nanoTime();
+    long patience = TimeUnit.HOURS.toNanos(1);
+    assertEquals(false, queue.mayEnd(now - 9 * patience, now, patience, 0));
+    assertTrue(queue.mayEnd(now - patience, now + patience, patience, 0));
+    assertEquals(false, queue.mayEnd(now + 1, now + patience, patience, 0));
+    assertTrue(queue.mayEnd(now - 10 * patience, now, patience, 0));
   }
 
   @Test
