@@ -315,6 +315,11 @@ public final class Buffers {
     return STOCK.used();
   }
 
+  /** How many there are, those included that are kept for all. */
+  static int made() {
+    return STOCK.made();
+  }
+
   /** How many there may be: seven eighths of the JVM's direct memory. */
   public static int capacity() {
     return Math.clamp(Memory.MOST / 8 * 7 / SIZE, 1, Integer.MAX_VALUE);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.fibers.AllBuffers;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
@@ -318,7 +319,7 @@ class DirectMemoryTest {
               .mapToLong(BufferPoolMXBean::getMemoryUsed)
               .sum();
       long heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
-      return heap + outside - (long) Buffers.count() * Buffers.SIZE;
+      return heap + outside - AllBuffers.bytes();
     }
 
     private static void check(Request request, long used) {
