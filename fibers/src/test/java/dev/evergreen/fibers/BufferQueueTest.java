@@ -355,9 +355,9 @@ class BufferQueueTest {
     long now = System.nanoTime();
     long patience = TimeUnit.HOURS.toNanos(1);
     assertEquals(false, queue.mayEnd(now - 9 * patience, now, patience, 0));
-    assertTrue(queue.mayEnd(now - patience, now + patience, patience, 0));
-    assertEquals(false, queue.mayEnd(now + 1, now + patience, patience, 0));
     assertTrue(queue.mayEnd(now - 10 * patience, now, patience, 0));
+    assertEquals(false, queue.mayEnd(now + 1, now + patience, patience, 0));
+    assertTrue(queue.mayEnd(now, now + patience, patience, 0));
   }
 
   @Test
