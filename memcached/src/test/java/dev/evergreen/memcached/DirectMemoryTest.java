@@ -230,6 +230,9 @@ class DirectMemoryTest {
   static final class Unfinished {
     private static final int CLIENTS = 2_000;
 
+    /** So often it is looked whether they keep too much. */
+    private static final int LOOKS = 10;
+
     /** For what a stack takes more in one place than in another, and what says what has come. */
     private static final int FEW_BYTES = 512;
 
@@ -277,7 +280,7 @@ class DirectMemoryTest {
         }
         for (var request : REQUESTS) {
           long before = used();
-          run(server.server(), clients, request, () -> check(request, used() - before));
+          run(server.server(), clients, request, () -> check(request, before));
         }
         System.out.println("all was read");
       }
@@ -322,8 +325,12 @@ class DirectMemoryTest {
       return heap + outside - AllBuffers.bytes();
     }
 
-    private static void check(Request request, long used) {
-      long each = used / CLIENTS;
+    private static void check(Request request, long before) {
+      long each = (used() - before) / CLIENTS;
+      // Buffers that nobody needed may have been left to the collector since, which comes for them.
+      for (int i = 0; i < LOOKS && each > request.kept + FEW_BYTES; i++) {
+        each = (used() - before) / CLIENTS;
+      }
       if (each > request.kept + FEW_BYTES) {
         throw new AssertionError(each + " bytes each amid " + request.part);
       }
