@@ -1,17 +1,27 @@
 package dev.evergreen.fibers;
 
 import java.nio.ByteBuffer;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Objects;
 import java.util.SequencedSet;
+import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The buffers of a process that has a limit for them. Who finds none waits; of those that wait, the
- * first is given the first for which there is room.
+ * Who is given a buffer, and when, as there is a limit for them. Who finds none waits; of those
+ * that wait for the same {@link Need}, the first is given the first for which there is room.
  *
- * <p>A quarter of them is only for those that go on with what they have begun. They hold something
- * already and give that back when they get on, so they also come before those that begin.
+ * <p>Invariant: of the buffers some are left that those never get who begin something, of these
+ * some that are only for those who have enough to write, and so on up to those who need no other
+ * one. So whatever they wait for with what they hold, such as a lock or their processor, those who
+ * go on find one when it is their turn, end, and give all back. That needs no other order as long
+ * as nobody waits for one of the kind that it holds, or of an earlier one; such waits end by time.
+ *
+ * <p>While there are plenty and nobody waits, all that is done without turns, and processors keep
+ * what is given back. From then on they give all that they have: see {@link #plenty}.
  *
  * <p>No wake-up is lost: whoever wants one enters its turn, and then all are given what there is;
  * so is it whenever there is more. All that is done under the monitor, in which nobody waits. Only
@@ -28,9 +38,36 @@ final class BufferQueue {
    */
   private static final long REFUSED_NANOS = 1_000_000_000;
 
+  /** So many times as long one waits though others are given some. */
+  private static final int MOST_PATIENCE = 10;
+
+  /** What a buffer is needed for; see above. */
+  enum Need {
+    /** What begins; whoever does so may need all the others for it. */
+    BEGIN(4),
+    /** To collect output, which may have to be encrypted. */
+    WRITE(8),
+    /** To take records that are to be decrypted, for which others may be needed. */
+    DECRYPT(16),
+    /** What ends without another one. */
+    END(Integer.MAX_VALUE);
+
+    /** One of so many is left to later ones. */
+    private final int part;
+
+    Need(int part) {
+      this.part = part;
+    }
+
+    /** How many may be used when one more is taken, so that enough are left. */
+    int most(int limit) {
+      return limit - limit / part;
+    }
+  }
+
   /** Of somebody who wants a buffer. */
   static final class Turn {
-    final boolean goesOn;
+    final Need need;
     final @Nullable Connection wire;
     private final Gate gate = new Gate();
     private volatile @Nullable ByteBuffer given;
@@ -38,11 +75,10 @@ final class BufferQueue {
     /**
      * One that has not begun.
      *
-     * @param goesOn whether it may hold something already
      * @param wire the connection whose end ends the wait
      */
-    Turn(boolean goesOn, @Nullable Connection wire) {
-      this.goesOn = goesOn;
+    Turn(Need need, @Nullable Connection wire) {
+      this.need = need;
       this.wire = wire;
     }
 
@@ -65,13 +101,17 @@ final class BufferQueue {
 
   private final BufferStock stock;
   private final BooleanSupplier hasMemory;
-  private final LinkedHashSet<Turn> goingOn = new LinkedHashSet<>();
-  private final LinkedHashSet<Turn> beginning = new LinkedHashSet<>();
+
+  /** Those that wait, the latest needs first. */
+  private final Map<Need, SequencedSet<Turn>> turns = new TreeMap<>(Comparator.reverseOrder());
 
   /** Written under the monitor. */
-  private volatile int limit = Integer.MAX_VALUE;
+  private volatile int limit;
 
   private volatile int waiting;
+
+  /** While fewer are used nobody need wait for a turn; 0 while anybody does. */
+  private volatile int plenty;
 
   /** Whether somebody has one made. */
   private boolean making;
@@ -82,22 +122,29 @@ final class BufferQueue {
   private boolean endedBefore;
   private long ended;
 
+  /** When one was given, other than of plenty. */
+  private long gave;
+
+  private boolean gaveBefore;
+
   /**
-   * One without a limit.
+   * One for all of a stock.
    *
+   * @param limit how many may be used
    * @param hasMemory whether the JVM has memory for one more by itself
    */
-  BufferQueue(BufferStock stock, BooleanSupplier hasMemory) {
+  BufferQueue(BufferStock stock, int limit, BooleanSupplier hasMemory) {
     this.stock = stock;
     this.hasMemory = hasMemory;
+    this.limit = limit;
+    for (var need : Need.values()) {
+      turns.put(need, new LinkedHashSet<>());
+    }
+    count();
   }
 
   int limit() {
     return limit;
-  }
-
-  boolean limited() {
-    return limit != Integer.MAX_VALUE;
   }
 
   /** How many wait. */
@@ -110,20 +157,39 @@ final class BufferQueue {
     return refusedAt != null;
   }
 
+  /**
+   * Whether so many are used, or anybody waits, that what is given back is not to be kept for one's
+   * own use: those who begin would take what those who go on need. It is asked with each that is
+   * given back, and costs next to nothing.
+   */
+  boolean isShort() {
+    return stock.used() >= plenty;
+  }
+
   /** Some may wait for one that can be {@linkplain #make made} then. */
   synchronized void limit(int most) {
     limit = most;
     hand();
   }
 
-  /**
-   * One that lies there, if it is nobody else's turn: most who come find one, and need no turn.
-   *
-   * @param goesOn whether who wants it may hold something already
-   */
-  synchronized @Nullable ByteBuffer takeAtOnce(boolean goesOn) {
-    boolean first = goingOn.isEmpty() && (goesOn || beginning.isEmpty());
-    return first && stock.used() < (goesOn ? limit : mostBegun()) ? stock.takeLying() : null;
+  /** One without a turn, made if need be, if there are plenty of them and the JVM has memory. */
+  @Nullable ByteBuffer takeOfPlenty() {
+    if (!stock.promise(plenty)) {
+      return null;
+    }
+    try {
+      return stock.takePromised();
+    } catch (OutOfMemoryError e) {
+      // It is waited for, as others give some back.
+      return null;
+    }
+  }
+
+  /** One that lies there, if it is nobody else's turn. */
+  synchronized @Nullable ByteBuffer takeAtOnce(Need need) {
+    var next = next();
+    boolean first = next == null || next.compareTo(need) < 0;
+    return first ? takeLying(need) : null;
   }
 
   /**
@@ -131,24 +197,32 @@ final class BufferQueue {
    * have to be {@linkplain #make made} for it.
    */
   synchronized void enter(Turn turn) {
-    (turn.goesOn ? goingOn : beginning).add(turn);
+    line(turn.need).add(turn);
     hand();
   }
 
   /** It waits no more. Answers what it was given all the same. */
   synchronized @Nullable ByteBuffer leave(Turn turn) {
-    goingOn.remove(turn);
-    beginning.remove(turn);
+    line(turn.need).remove(turn);
     hand();
     return turn.given;
   }
 
+  private SequencedSet<Turn> line(Need need) {
+    return Objects.requireNonNull(turns.get(need));
+  }
+
   /**
-   * Says whether somebody who has lost patience may end its wait. One in a while, so that others
-   * can be given first what it held.
+   * Says whether somebody may end its wait: if it was in vain for as long as its patience lasts, or
+   * has lasted many times as long. As long as others are given some it is not in vain, as its turn
+   * comes, too. One in a while, so that others can be given first what it held.
    */
-  synchronized boolean mayEnd(long now, long apart) {
-    boolean may = !endedBefore || now - ended >= apart;
+  synchronized boolean mayEnd(long began, long now, long patience, long apart) {
+    long waited = now - began;
+    long inVain = gaveBefore ? Math.min(waited, now - gave) : waited;
+    boolean may =
+        (inVain >= patience || waited / MOST_PATIENCE >= patience)
+            && (!endedBefore || now - ended >= apart);
     if (may) {
       endedBefore = true;
       ended = now;
@@ -156,20 +230,35 @@ final class BufferQueue {
     return may;
   }
 
-  /** One of those that there are is not used any more. */
-  synchronized void give(ByteBuffer buffer) {
-    stock.leave(buffer);
-    hand();
+  /**
+   * One of those that there are is not used any more. Who begins to wait says so before it looks
+   * for one, and this looks who waits when it is there: one of them sees the other.
+   */
+  void give(ByteBuffer buffer) {
+    try {
+      stock.leave(buffer);
+    } finally {
+      lookAgain();
+    }
   }
 
-  /** There may be fewer of them elsewhere. */
-  synchronized void lookAgain() {
+  /** There may be more of them, or fewer are used. */
+  void lookAgain() {
+    if (waiting > 0) {
+      handAll();
+    }
+  }
+
+  private synchronized void handAll() {
     hand();
   }
 
   /** Wakes those that wait for a connection's sake. */
   synchronized void wake(Connection wire) {
-    goingOn.stream().filter(turn -> turn.wire == wire).forEach(Turn::wake);
+    turns.values().stream()
+        .flatMap(SequencedSet::stream)
+        .filter(turn -> turn.wire == wire)
+        .forEach(Turn::wake);
   }
 
   /** Has those made that are to be given and lie nowhere, if nobody does so already. */
@@ -188,25 +277,23 @@ final class BufferQueue {
 
   private synchronized boolean beginsToMake() {
     hand();
-    if (making || !someMayHaveOne() || isRefused()) {
+    var next = next();
+    // Others must not be given it meanwhile as well.
+    if (making || next == null || isRefused() || !stock.promise(next.most(limit))) {
       return false;
     }
-    // Others must not be given it meanwhile as well.
-    stock.promise();
     making = true;
     return true;
   }
 
-  private boolean someMayHaveOne() {
-    return goingOn.isEmpty() ? mayHaveOne(beginning, mostBegun()) : mayHaveOne(goingOn, limit);
-  }
-
-  private boolean mayHaveOne(SequencedSet<Turn> turns, int most) {
-    return !turns.isEmpty() && stock.used() < most;
-  }
-
-  private int mostBegun() {
-    return limit - limit / 4;
+  /** What the next one is needed for; null if nobody waits. */
+  private @Nullable Need next() {
+    for (var line : turns.entrySet()) {
+      if (!line.getValue().isEmpty()) {
+        return line.getKey();
+      }
+    }
+    return null;
   }
 
   private boolean isRefused() {
@@ -222,28 +309,36 @@ final class BufferQueue {
     } else {
       refusedAt = System.nanoTime();
       hand();
-      goingOn.forEach(Turn::wake);
-      beginning.forEach(Turn::wake);
+      turns.values().forEach(line -> line.forEach(Turn::wake));
     }
   }
 
   private void hand() {
-    handTo(goingOn, limit);
-    if (goingOn.isEmpty()) {
-      handTo(beginning, mostBegun());
-    }
-    waiting = goingOn.size() + beginning.size();
-  }
-
-  private void handTo(SequencedSet<Turn> turns, int most) {
-    while (mayHaveOne(turns, most)) {
-      var buffer = stock.takeLying();
+    // Before it looks what there is: see give.
+    count();
+    for (var need = next(); need != null; need = next()) {
+      var buffer = takeLying(need);
       if (buffer == null) {
-        return;
+        break;
       }
-      var first = turns.removeFirst();
+      var first = line(need).removeFirst();
       first.given = buffer;
       first.wake();
     }
+    count();
+  }
+
+  private @Nullable ByteBuffer takeLying(Need need) {
+    var lying = stock.takeLying(need.most(limit));
+    if (lying != null) {
+      gaveBefore = true;
+      gave = System.nanoTime();
+    }
+    return lying;
+  }
+
+  private void count() {
+    waiting = turns.values().stream().mapToInt(SequencedSet::size).sum();
+    plenty = waiting > 0 ? 0 : Need.BEGIN.most(limit);
   }
 }

@@ -95,15 +95,26 @@ final class BufferStock {
     return made.get() - used.get();
   }
 
-  /** One that is empty. */
+  /** One that is empty, however many are used. */
   ByteBuffer take() {
-    promise();
+    used.incrementAndGet();
     return takePromised();
   }
 
-  /** Counts one that is about to be taken. */
-  void promise() {
-    used.incrementAndGet();
+  /**
+   * Counts one that is about to be taken, if fewer are used than a number: there will never be more
+   * than that by those who ask so.
+   */
+  boolean promise(int most) {
+    int now = used.get();
+    while (now < most) {
+      int found = used.compareAndExchange(now, now + 1);
+      if (found == now) {
+        return true;
+      }
+      now = found;
+    }
+    return false;
   }
 
   /** One that is counted already, unless there is no memory for it: then it counts no more. */
@@ -133,9 +144,11 @@ final class BufferStock {
     }
   }
 
-  /** One that is empty and lies here; null if none does. */
-  @Nullable ByteBuffer takeLying() {
-    promise();
+  /** One that is empty and lies here; null if none does, or as many are used. */
+  @Nullable ByteBuffer takeLying(int most) {
+    if (!promise(most)) {
+      return null;
+    }
     var lying = poll();
     if (lying == null) {
       used.decrementAndGet();

@@ -1,6 +1,7 @@
 package dev.evergreen.fibers;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
+import dev.evergreen.fibers.BufferQueue.Need;
 import dev.evergreen.fibers.BufferQueue.Turn;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -16,20 +17,29 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Buffers of native memory, 64 KiB each, on loan. Each processor has some lying ready, used by what
- * runs on it only; threads that run on none share some. A fiber should hold one only while it
- * works, not while it waits: with many connections that is what their memory would go to.
+ * runs on it only. A fiber should hold one only while it works, not while it waits: with many
+ * connections that is what their memory would go to.
  *
  * <p>What lies ready nowhere and is not lent is kept for all. So there are never more than were
  * lent and ready at once: who sees to it that {@link #count} stays below {@link #capacity} never
  * has the JVM look for memory. What was kept for nothing for ten seconds goes back to the garbage
  * collector, an eighth each time. An eighth of the JVM's direct memory is never taken: it is for
  * what else needs some, such as channels of the JDK.
+ *
+ * <p>Who needs one while all are used waits, and those that wait come in the order of their coming.
+ * It may be for a moment only: fibers that hold one each may stand at a lock whose holder has lost
+ * its processor. A quarter of them is for output and the like, whose fibers may hold one already.
+ * After a second those connections are closed whose writers have waited for their peers for as
+ * long, the slowest first. When nobody was given one for three seconds, be it because all hold one
+ * and wait for another, one that has waited so long gets a {@link BuffersExhaustedException}, and
+ * another one each tenth of a second, so that what it held goes to the others; and who has waited
+ * for thirty seconds gets it in any case. {@link CancelScope}s end the wait, and so does closing
+ * the connection that is written or read.
  */
 public final class Buffers {
 
@@ -52,24 +62,31 @@ public final class Buffers {
   /** So long who waits for one leaves others in peace. */
   private static final long GRACE_NANOS = 1_000_000_000;
 
-  /** So long it waits at most. */
+  /** So long it waits in vain. */
   private static final long PATIENCE_NANOS = 3 * GRACE_NANOS;
 
   /** As long after one has ended its wait so, the next one may; and so often they look. */
   private static final long APART_NANOS = GRACE_NANOS / 10;
 
-  /** While there is a limit, all buffers but those that were ready before. */
-  private static final BufferQueue QUEUE = new BufferQueue(STOCK, Buffers::hasMemory);
+  /** All buffers but those that lie ready. */
+  private static final BufferQueue QUEUE = new BufferQueue(STOCK, capacity(), Buffers::hasMemory);
 
-  /** While there is a limit: those that hold one for a peer that does not read. */
+  /** Those that hold one for a peer that does not read. */
   static final SlowPeers BLOCKED_WRITERS = new SlowPeers();
 
-  /** The last given back is taken first, as it may still be in the core's cache. */
+  /**
+   * Of a processor: only what runs there uses it. The last given back is taken first, as it may
+   * still be in the core's cache.
+   *
+   * <p>Invariant: what lies at processors and what is held by those who begin is at most what these
+   * may have, so that the rest is for those who go on. For nothing comes here while {@link
+   * BufferQueue#isShort}. Nor does anybody wait for what lies here: a processor looks at short
+   * intervals whether somebody waits, and also when it has said that it goes to sleep; and who
+   * begins to wait says so before it wakes those that sleep.
+   */
   private final ArrayDeque<ByteBuffer> free = new ArrayDeque<>();
 
   Buffers() {}
-
-  private static final LinkedBlockingDeque<ByteBuffer> SHARED = new LinkedBlockingDeque<>(KEPT);
 
   /**
    * A buffer that was lent to one borrower. Closing gives it back, on whichever processor; who did
@@ -115,35 +132,34 @@ public final class Buffers {
   }
 
   /**
-   * Lends an empty one, of the current processor's if there is one. Where there is a {@linkplain
-   * #limit limit} it may wait for one.
+   * Lends an empty one, of the current processor's if there is one. It may wait for one.
    *
    * @throws UncheckedIOException if none was given back in time; its cause tells more
    */
   public static Loan borrow() {
     try {
       var ready = ready();
-      return new Loan(ready != null ? ready : more(false, null));
+      return new Loan(ready != null ? ready : more(Need.BEGIN, null));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
   /** Like {@link #borrow}, for what goes on at a connection, whose end ends the wait. */
-  static Loan lend(Connection at) throws IOException {
+  static Loan lend(Connection at, Need need) throws IOException {
     var ready = ready();
-    return new Loan(ready != null ? ready : more(true, at.wire()));
+    return new Loan(ready != null ? ready : more(need, at.wire()));
   }
 
-  private static ByteBuffer more(boolean goesOn, @Nullable Connection wire) throws IOException {
-    if (!limited()) {
-      return STOCK.take();
+  private static ByteBuffer more(Need need, @Nullable Connection wire) throws IOException {
+    var one = QUEUE.takeOfPlenty();
+    if (one == null) {
+      one = QUEUE.takeAtOnce(need);
     }
-    var lying = QUEUE.takeAtOnce(goesOn);
-    if (lying != null) {
-      return lying;
+    if (one != null) {
+      return one;
     }
-    var turn = new Turn(goesOn, wire);
+    var turn = new Turn(need, wire);
     QUEUE.enter(turn);
     var given = turn.given();
     return given != null ? given : await(turn);
@@ -153,6 +169,7 @@ public final class Buffers {
     try {
       QUEUE.make();
       if (turn.given() == null) {
+        Processor.wakeThoseWithBuffers();
         await(turn, CancelScope.current());
       }
     } catch (Throwable e) {
@@ -197,7 +214,7 @@ public final class Buffers {
   /** Waits until it is given one, or is to look again. */
   private static void awaitNext(Turn turn, CancelScope.@Nullable Bound scope, long began, long now)
       throws IOException {
-    if (now - began >= PATIENCE_NANOS && QUEUE.mayEnd(now, APART_NANOS)) {
+    if (now - began >= PATIENCE_NANOS && QUEUE.mayEnd(began, now, PATIENCE_NANOS, APART_NANOS)) {
       throw new BuffersExhaustedException(QUEUE.limit());
     }
     boolean inGrace = now - began < GRACE_NANOS;
@@ -215,8 +232,9 @@ public final class Buffers {
     }
   }
 
-  static boolean limited() {
-    return QUEUE.limited();
+  /** Whether who needs one may have to wait for it. */
+  static boolean areShort() {
+    return QUEUE.isShort();
   }
 
   /** A connection was closed: nobody waits for its sake any more. */
@@ -226,38 +244,53 @@ public final class Buffers {
     }
   }
 
-  /** Lends one in any case, for what has to be kept. */
+  /**
+   * Lends one in any case, for what has to be kept.
+   *
+   * @throws OutOfMemoryError if there is none
+   */
   static Loan lendAnyway() {
     var ready = ready();
-    return new Loan(ready != null ? ready : STOCK.take());
+    if (ready != null) {
+      return new Loan(ready);
+    }
+    try {
+      return new Loan(STOCK.take());
+    } catch (OutOfMemoryError e) {
+      // It was counted for a moment.
+      QUEUE.lookAgain();
+      throw e;
+    }
   }
 
-  /** Of a processor that has ended. */
+  /** Of a processor: gives what lies here to those that wait, if any do. */
+  void giveIfWanted() {
+    if (QUEUE.waiting() > 0) {
+      discard();
+    }
+  }
+
+  /** Of a processor that keeps none from now on. */
   void discard() {
     for (var buffer = free.pollFirst(); buffer != null; buffer = free.pollFirst()) {
-      STOCK.leave(buffer);
+      QUEUE.give(buffer);
     }
-    QUEUE.lookAgain();
+  }
+
+  /** Whether none lies here: certain only while the processor sleeps. */
+  boolean isEmpty() {
+    return free.isEmpty();
   }
 
   private static @Nullable ByteBuffer ready() {
     var processor = Processor.current();
-    var buffer = processor == null ? SHARED.pollFirst() : processor.buffers().free.pollFirst();
+    var buffer = processor == null ? null : processor.buffers().free.pollFirst();
     return buffer == null ? null : buffer.clear();
   }
 
   /**
-   * Limits how many there may be in this process, lent and lying ready together; by default there
-   * is no limit. To be called at the start: what lies ready at a processor by then is for that one
-   * only.
-   *
-   * <p>Who needs one beyond the limit waits, and those that wait come in the order of their coming.
-   * A quarter is for output and the like, whose fibers may hold one already. After a second those
-   * connections are closed whose writers have waited for their peers for as long, the slowest
-   * first. After three seconds who still waits, be it because all hold one and wait for another,
-   * gets a {@link BuffersExhaustedException}: one in a tenth of a second, the one that has waited
-   * longest first, so that what it held goes to the others. {@link CancelScope}s end the wait, and
-   * so does closing the connection that is written or read.
+   * Limits how many there may be in this process, lent and lying ready together; by default, and at
+   * most, it is the {@link #capacity}.
    *
    * @throws IllegalArgumentException if it is less than 1
    */
@@ -265,7 +298,7 @@ public final class Buffers {
     if (most < 1) {
       throw new IllegalArgumentException("at least 1 buffer must be allowed, not " + most);
     }
-    QUEUE.limit(most);
+    QUEUE.limit(Math.min(most, capacity()));
     QUEUE.make();
   }
 
@@ -282,11 +315,12 @@ public final class Buffers {
     return STOCK.used();
   }
 
-  /**
-   * How many there may be: seven eighths of the JVM's direct memory. Beyond that there are none,
-   * and who wants one gets an {@link OutOfMemoryError}, or waits where there is a {@linkplain
-   * #limit limit}.
-   */
+  /** How many there are, those included that are kept for all. */
+  static int made() {
+    return STOCK.made();
+  }
+
+  /** How many there may be: seven eighths of the JVM's direct memory. */
   public static int capacity() {
     return Math.clamp(Memory.MOST / 8 * 7 / SIZE, 1, Integer.MAX_VALUE);
   }
@@ -323,22 +357,11 @@ public final class Buffers {
   }
 
   private static void giveBack(ByteBuffer buffer) {
-    if (limited()) {
-      QUEUE.give(buffer);
-      return;
-    }
     var processor = Processor.current();
-    boolean kept;
-    if (processor == null) {
-      kept = SHARED.offerFirst(buffer);
+    if (processor == null || QUEUE.isShort() || processor.buffers().free.size() >= KEPT) {
+      QUEUE.give(buffer);
     } else {
-      kept = processor.buffers().free.size() < KEPT;
-      if (kept) {
-        processor.buffers().free.addFirst(buffer);
-      }
-    }
-    if (!kept) {
-      STOCK.leave(buffer);
+      processor.buffers().free.addFirst(buffer);
     }
   }
 }

@@ -2,7 +2,7 @@ package dev.evergreen.fibers;
 
 import java.io.IOException;
 
-/** A buffer is needed and there may be no more of them; see {@link Buffers#limit}. */
+/** A buffer is needed and there may be no more of them; see {@link Buffers}. */
 public final class BuffersExhaustedException extends IOException {
 
   private static final long serialVersionUID = 1;

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.BufferQueue.Need;
 import dev.evergreen.fibers.SlowPeers.Direction;
 import java.io.EOFException;
 import java.io.IOException;
@@ -165,11 +166,11 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     checkFailure();
     var present = output;
     if (present == null) {
-      if (Buffers.limited()) {
+      if (Buffers.areShort()) {
         // Else what was written elsewhere would keep buffers while this waits for one.
         outputs().flushOthers(this);
       }
-      present = Buffers.lend(this);
+      present = Buffers.lend(this, Need.WRITE);
       output = present;
     }
     // Only with output, as who flushes forgets the writer with it.
@@ -432,11 +433,8 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     wire().blockedWriters = peers;
   }
 
-  final SlowPeers.@Nullable Hold holdForWriter() {
+  final SlowPeers.Hold holdForWriter() {
     var theirs = blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
-    if (!Buffers.limited()) {
-      return theirs;
-    }
     try {
       return Buffers.BLOCKED_WRITERS.hold(this, Direction.SENDING).with(theirs);
     } catch (Throwable e) {

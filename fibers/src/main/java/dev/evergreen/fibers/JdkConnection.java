@@ -218,8 +218,7 @@ final class JdkConnection extends Connection {
   @Override
   void transmit(ByteBuffer from) throws IOException {
     // Blocking writes do not tell beforehand whether they will wait.
-    var hold = holdForWriter();
-    try {
+    try (var _ = holdForWriter()) {
       while (from.hasRemaining()) {
         waitsToSend();
         try {
@@ -228,8 +227,6 @@ final class JdkConnection extends Connection {
           goesOnSending();
         }
       }
-    } finally {
-      SlowPeers.end(hold);
     }
   }
 

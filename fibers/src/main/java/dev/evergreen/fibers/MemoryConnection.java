@@ -121,13 +121,10 @@ final class MemoryConnection extends Connection {
   void transmit(ByteBuffer from) throws IOException {
     checkOpen();
     if (!put(from)) {
-      var hold = holdForWriter();
-      try {
+      try (var _ = holdForWriter()) {
         do {
           awaitRoom();
         } while (!put(from));
-      } finally {
-        SlowPeers.end(hold);
       }
     }
   }

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.BufferQueue.Need;
 import dev.evergreen.kernel.Errno;
 import dev.evergreen.kernel.FileCalls;
 import dev.evergreen.kernel.SocketCalls;
@@ -319,7 +320,7 @@ final class OwnConnection extends Connection {
       into.position(into.position() + Math.max(0, n));
       return n;
     }
-    try (var loan = Buffers.lend(this)) {
+    try (var loan = Buffers.lend(this, Need.END)) {
       var direct = loan.buffer().limit(Math.min(Buffers.SIZE, into.remaining()));
       int n = receive(MemorySegment.ofBuffer(direct));
       into.put(direct.limit(Math.max(0, n)));
@@ -622,14 +623,11 @@ final class OwnConnection extends Connection {
   }
 
   private void sendRest(Sending what) throws IOException {
-    var hold = holdForWriter();
-    try {
+    try (var _ = holdForWriter()) {
       do {
         awaitRoom();
         sentInARow = 0;
       } while (!what.sendWhatHasRoom());
-    } finally {
-      SlowPeers.end(hold);
     }
   }
 

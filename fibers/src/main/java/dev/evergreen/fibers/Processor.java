@@ -5,6 +5,8 @@ import dev.evergreen.kernel.Scratch;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -39,6 +41,9 @@ final class Processor implements Runnable {
    * A task that has waited so long while others wait behind it is worth waking an idle processor.
    */
   private static final long SPREAD_NANOS = 50_000;
+
+  /** Of all runtimes. */
+  private static final Set<Processor> ALL = ConcurrentHashMap.newKeySet();
 
   private static final int RUNNING = 0;
   private static final int SLEEPING = 1;
@@ -98,10 +103,12 @@ final class Processor implements Runnable {
       throw e;
     }
     spinning = new Spinning(settings.spinning());
+    ALL.add(this);
   }
 
   /** Gives back what it has of the system, when it does not run any more. */
   void close() {
+    ALL.remove(this);
     poller.close(Carrier.currentScratch());
     outbox.close();
     buffers.discard();
@@ -203,6 +210,7 @@ final class Processor implements Runnable {
   private @Nullable Runnable next() {
     if (now - polledAt >= LOOK_NANOS) {
       poll(this);
+      buffers.giveIfWanted();
       var helped = scheduler.overdue(this, now);
       if (helped != null) {
         return helped;
@@ -256,6 +264,7 @@ final class Processor implements Runnable {
     state = SLEEPING;
     int events = 0;
     try {
+      buffers.giveIfWanted();
       if (scheduler.nothingReady() && !scheduler.stopping()) {
         long nanos = alarms.nanosToNext(System.nanoTime());
         if (nanos != 0) {
@@ -349,6 +358,15 @@ final class Processor implements Runnable {
       return true;
     }
     return false;
+  }
+
+  /** Has those that sleep give the buffers that lie ready at them to those that wait for some. */
+  static void wakeThoseWithBuffers() {
+    for (var processor : ALL) {
+      if (processor.sleeping() && !processor.buffers.isEmpty()) {
+        processor.wake();
+      }
+    }
   }
 
   /** Has a short task run on some carrier at a time. Any thread may call it. */

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.BufferQueue.Need;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
@@ -180,7 +181,7 @@ final class TlsConnection extends Connection {
 
   /** Decrypts what is there, without waiting for more. */
   private void receive(ByteBuffer into) throws IOException {
-    try (var loan = Buffers.lend(this)) {
+    try (var loan = Buffers.lend(this, Need.DECRYPT)) {
       var records = loan.buffer();
       boolean ended = raw.tryRead(records.put(rest)) < 0;
       boolean some = decrypt(records.flip(), into);
@@ -222,7 +223,7 @@ final class TlsConnection extends Connection {
   }
 
   private SSLEngineResult decryptAside(ByteBuffer records, ByteBuffer into) throws IOException {
-    try (var loan = Buffers.lend(this)) {
+    try (var loan = Buffers.lend(this, Need.END)) {
       var text = loan.buffer();
       var result = engine.unwrap(records, text);
       ready = copyOf(text.flip());
@@ -242,7 +243,7 @@ final class TlsConnection extends Connection {
   @Override
   synchronized void transmit(ByteBuffer from) throws IOException {
     raw.writeTimeout(Duration.ofNanos(writeTimeoutNanos()));
-    try (var loan = Buffers.lend(this)) {
+    try (var loan = Buffers.lend(this, Need.END)) {
       var records = loan.buffer();
       while (encrypt(from, records) == Status.BUFFER_OVERFLOW) {
         raw.transmit(records.flip());

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.BufferQueue.Need;
 import dev.evergreen.fibers.BufferQueue.Turn;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
@@ -19,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -27,11 +29,14 @@ class BufferQueueTest {
   private static final int SEEDS = Integer.getInteger("evergreen.fibers.seeds", 500);
   private static final int STEPS = 300;
 
+  /** So many that some are left for each need. */
+  private static final int MOST = 40;
+
   private final BufferStock stock = stock(() -> ByteBuffer.allocate(1));
-  private final BufferQueue queue = new BufferQueue(stock, () -> false);
+  private final BufferQueue queue = new BufferQueue(stock, 12, () -> false);
   private final List<ByteBuffer> holding = new ArrayList<>();
-  private final List<Turn> goingOn = new ArrayList<>();
-  private final List<Turn> beginning = new ArrayList<>();
+  private final List<List<Turn>> lines =
+      Stream.<List<Turn>>generate(ArrayList::new).limit(Need.values().length).toList();
   private int limit;
   private int mostHeld;
 
@@ -44,7 +49,7 @@ class BufferQueueTest {
     for (int seed = 0; seed < SEEDS; seed++) {
       var test = new BufferQueueTest();
       var random = new Random(seed);
-      test.limit(1 + random.nextInt(12));
+      test.limit(1 + random.nextInt(MOST));
       for (int step = 0; step < STEPS; step++) {
         test.step(random);
         test.check("seed " + seed + ", step " + step);
@@ -59,45 +64,62 @@ class BufferQueueTest {
   }
 
   private void step(Random random) {
+    var need = Need.values()[random.nextInt(lines.size())];
     switch (random.nextInt(9)) {
-      case 0, 1, 2 -> come(beginning, false, random.nextBoolean());
-      case 3 -> come(goingOn, true, random.nextBoolean());
+      case 0, 1, 2, 3 -> come(random.nextInt(3) == 0 ? need : Need.BEGIN, random.nextInt(3));
       case 4, 5, 6 -> {
         if (!holding.isEmpty()) {
           queue.give(holding.remove(random.nextInt(holding.size())));
         }
       }
       case 7 -> {
-        var some = random.nextBoolean() ? goingOn : beginning;
+        var some = lines.get(need.ordinal());
         if (!some.isEmpty()) {
           assertNull(queue.leave(some.remove(random.nextInt(some.size()))));
         }
       }
       default -> {
         if (random.nextInt(10) == 0) {
-          limit(1 + random.nextInt(12));
+          limit(1 + random.nextInt(MOST));
         }
       }
     }
   }
 
-  private void come(List<Turn> line, boolean goesOn, boolean triesAtOnce) {
-    boolean first = goingOn.isEmpty() && (goesOn || beginning.isEmpty());
-    boolean may = first && holding.size() < (goesOn ? limit : limit - limit / 4);
+  private void come(Need need, int how) {
+    boolean plenty = waiting() == 0 && holding.size() < most(Need.BEGIN);
+    boolean first =
+        lines.subList(need.ordinal(), lines.size()).stream().allMatch(List::isEmpty);
     boolean lies = stock.made() > holding.size();
-    var lying = triesAtOnce ? queue.takeAtOnce(goesOn) : null;
-    if (lying != null) {
-      holding.add(lying);
+    var taken =
+        switch (how) {
+          case 0 -> queue.takeOfPlenty();
+          case 1 -> queue.takeAtOnce(need);
+          default -> null;
+        };
+    boolean may = how == 0 ? plenty : how == 1 && first && lies && holding.size() < most(need);
+    assertEquals(may, taken != null);
+    if (taken != null) {
+      holding.add(taken);
     } else {
-      enter(line, goesOn);
+      var turn = new Turn(need, null);
+      lines.get(need.ordinal()).add(turn);
+      enter(queue, turn);
     }
-    assertEquals(triesAtOnce && may && lies, lying != null);
   }
 
-  private void enter(List<Turn> line, boolean goesOn) {
-    var turn = new Turn(goesOn, null);
-    line.add(turn);
-    enter(queue, turn);
+  private int waiting() {
+    return lines.stream().mapToInt(List::size).sum();
+  }
+
+  /** How many may be used when one more is taken. */
+  private int most(Need need) {
+    return switch (need) {
+      case BEGIN -> limit - limit / 4;
+      case WRITE -> limit - limit / 8;
+      case DECRYPT -> limit - limit / 16;
+      case END -> limit;
+    };
   }
 
   private static void enter(BufferQueue queue, Turn turn) {
@@ -109,16 +131,18 @@ class BufferQueueTest {
     return Objects.requireNonNull(turn.given());
   }
 
-  /** All that can be given has been, to the first of each line. */
+  /** All that can be given has been, to the first of each line, the latest line first. */
   private void check(String when) {
-    expect(goingOn, limit, when);
-    if (goingOn.isEmpty()) {
-      expect(beginning, limit - limit / 4, when);
+    for (int i = lines.size() - 1; i >= 0; i--) {
+      expect(lines.get(i), most(Need.values()[i]), when);
+      if (!lines.get(i).isEmpty()) {
+        break;
+      }
     }
-    beginning.forEach(turn -> assertNull(turn.given(), when));
-    goingOn.forEach(turn -> assertNull(turn.given(), when));
-    assertEquals(goingOn.size() + beginning.size(), queue.waiting(), when);
+    lines.forEach(line -> line.forEach(turn -> assertNull(turn.given(), when)));
+    assertEquals(waiting(), queue.waiting(), when);
     assertEquals(holding.size(), stock.used(), when);
+    assertEquals(waiting() > 0 || holding.size() >= most(Need.BEGIN), queue.isShort(), when);
     mostHeld = Math.max(mostHeld, holding.size());
     assertEquals(mostHeld, stock.made(), when);
     for (int i = 1; i < holding.size(); i++) {
@@ -139,8 +163,8 @@ class BufferQueueTest {
   @Test
   void oneThatWasGivenToWhoLeftIsToldSo() {
     limit(1);
-    var first = new Turn(false, null);
-    var second = new Turn(false, null);
+    var first = new Turn(Need.BEGIN, null);
+    var second = new Turn(Need.BEGIN, null);
     enter(queue, first);
     enter(queue, second);
     queue.give(buffer(first));
@@ -154,9 +178,9 @@ class BufferQueueTest {
   void whereThereIsNoMemoryForOneItIsWaitedFor() {
     var memory = new AtomicInteger(1);
     var poor = poor(memory, () -> {});
-    var first = new Turn(false, null);
+    var first = new Turn(Need.BEGIN, null);
     enter(poor, first);
-    var second = new Turn(false, null);
+    var second = new Turn(Need.BEGIN, null);
     enter(poor, second);
     assertNull(second.given());
     assertTrue(poor.refused());
@@ -169,11 +193,10 @@ class BufferQueueTest {
   @Test
   void whereThereMayBeNoMoreOneIsWaitedFor() {
     var full = new BufferStock(() -> ByteBuffer.allocate(1), 1, _ -> {});
-    var many = new BufferQueue(full, full::mayMake);
-    many.limit(12);
-    var first = new Turn(false, null);
+    var many = new BufferQueue(full, 12, full::mayMake);
+    var first = new Turn(Need.BEGIN, null);
     enter(many, first);
-    var second = new Turn(false, null);
+    var second = new Turn(Need.BEGIN, null);
     enter(many, second);
     assertNull(second.given());
     assertTrue(many.refused());
@@ -194,9 +217,7 @@ class BufferQueueTest {
               }
               return ByteBuffer.allocate(1);
             });
-    var poor = new BufferQueue(stock, () -> memory.get() > 0);
-    poor.limit(12);
-    return poor;
+    return new BufferQueue(stock, 12, () -> memory.get() > 0);
   }
 
   private static <T> T present(AtomicReference<T> reference) {
@@ -208,11 +229,11 @@ class BufferQueueTest {
   void memoryThatIsThereAfterARefusalIsTaken() {
     var memory = new AtomicInteger();
     var poor = poor(memory, () -> {});
-    var first = new Turn(false, null);
+    var first = new Turn(Need.BEGIN, null);
     enter(poor, first);
     assertNull(first.given());
     memory.set(2);
-    var second = new Turn(false, null);
+    var second = new Turn(Need.BEGIN, null);
     enter(poor, second);
     buffer(first);
     buffer(second);
@@ -226,8 +247,8 @@ class BufferQueueTest {
     var memory = new AtomicInteger(1);
     var meanwhile = new AtomicReference<Runnable>(() -> {});
     var poor = poor(memory, () -> present(meanwhile).run());
-    var first = new Turn(false, null);
-    var second = new Turn(false, null);
+    var first = new Turn(Need.BEGIN, null);
+    var second = new Turn(Need.BEGIN, null);
     enter(poor, first);
     meanwhile.set(
         () -> {
@@ -243,7 +264,7 @@ class BufferQueueTest {
   @Timeout(60)
   void whoMakesOneDoesSoForThoseWhoComeMeanwhile() {
     var memory = new AtomicInteger(3);
-    var others = new ArrayDeque<>(List.of(new Turn(false, null), new Turn(true, null)));
+    var others = new ArrayDeque<>(List.of(new Turn(Need.BEGIN, null), new Turn(Need.WRITE, null)));
     var all = new ArrayList<>(others);
     var queue = new AtomicReference<BufferQueue>();
     var poor =
@@ -258,7 +279,7 @@ class BufferQueueTest {
               }
             });
     queue.set(poor);
-    var first = new Turn(false, null);
+    var first = new Turn(Need.BEGIN, null);
     enter(poor, first);
     buffer(first);
     all.forEach(BufferQueueTest::buffer);
@@ -268,14 +289,14 @@ class BufferQueueTest {
   @Test
   @Timeout(60)
   void allLookForThemselvesWhenThereIsNoMemory() {
-    var second = new Turn(false, null);
+    var second = new Turn(Need.BEGIN, null);
     var queue = new AtomicReference<BufferQueue>();
     var poor =
         poor(
             new AtomicInteger(),
             () -> CompletableFuture.runAsync(() -> enter(present(queue), second)).join());
     queue.set(poor);
-    enter(poor, new Turn(false, null));
+    enter(poor, new Turn(Need.BEGIN, null));
     assertTrue(second.await(System.nanoTime() + TimeUnit.HOURS.toNanos(1)));
     assertNull(second.given());
     assertTrue(poor.refused());
@@ -292,7 +313,7 @@ class BufferQueueTest {
                 throw failures.remove();
               }
             });
-    var first = new Turn(false, null);
+    var first = new Turn(Need.BEGIN, null);
     poor.enter(first);
     assertThrows(IllegalStateException.class, poor::make);
     poor.make();
@@ -310,10 +331,10 @@ class BufferQueueTest {
                   asked.incrementAndGet();
                   throw new OutOfMemoryError("no memory, says the test");
                 }),
+            3,
             () -> false);
-    poor.limit(3);
     for (int i = 0; i < 10_000; i++) {
-      enter(poor, new Turn(false, null));
+      enter(poor, new Turn(Need.BEGIN, null));
     }
     assertTrue(asked.get() < 1_000, "asked " + asked + " times");
     assertEquals(10_000, poor.waiting());
@@ -321,9 +342,22 @@ class BufferQueueTest {
 
   @Test
   void onlyOneInAWhileIsEnded() {
-    assertTrue(queue.mayEnd(5, 10));
-    assertEquals(false, queue.mayEnd(14, 10));
-    assertTrue(queue.mayEnd(15, 10));
+    assertTrue(queue.mayEnd(0, 5, 3, 10));
+    assertEquals(false, queue.mayEnd(0, 14, 3, 10));
+    assertTrue(queue.mayEnd(0, 15, 3, 10));
+  }
+
+  /** Else many that wait for a moment each would be ended where a moment is long. */
+  @Test
+  void nobodyIsEndedWhileOthersAreGivenSomeUnlessItTakesVeryLong() {
+    limit(1);
+    enter(queue, new Turn(Need.BEGIN, null));
+    long now = System.nanoTime();
+    long patience = TimeUnit.HOURS.toNanos(1);
+    assertEquals(false, queue.mayEnd(now - 9 * patience, now, patience, 0));
+    assertTrue(queue.mayEnd(now - 10 * patience, now, patience, 0));
+    assertEquals(false, queue.mayEnd(now + 1, now + patience, patience, 0));
+    assertTrue(queue.mayEnd(now, now + patience, patience, 0));
   }
 
   @Test
@@ -331,7 +365,7 @@ class BufferQueueTest {
     limit(1);
     var turns = new ArrayList<Turn>();
     for (int i = 0; i < 3; i++) {
-      turns.add(new Turn(false, null));
+      turns.add(new Turn(Need.BEGIN, null));
       enter(queue, turns.getLast());
     }
     limit(Integer.MAX_VALUE);

@@ -47,7 +47,7 @@ class BufferStockTest {
     assertEquals(1, taken.remaining());
     assertEquals(1, stock.made());
     assertEquals(1, stock.used());
-    assertNull(stock.takeLying());
+    assertNull(stock.takeLying(MANY));
     assertEquals(1, stock.used());
   }
 
@@ -81,7 +81,7 @@ class BufferStockTest {
     small.leave(first);
     assertSame(first, small.take());
     small.leave(second);
-    assertSame(second, small.takeLying());
+    assertSame(second, small.takeLying(2));
   }
 
   /** Each that is made is one more than were used or left at any time before. */
@@ -162,7 +162,7 @@ class BufferStockTest {
       System.gc();
       waitAWhile();
     }
-    assertNull(stock.takeLying());
+    assertNull(stock.takeLying(MANY));
     assertTrue(later.isEmpty(), "there is nothing more to look for");
     takeAndLeave(1);
     assertEquals(1, later.size());

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.BufferQueue.Need;
+import java.io.IOException;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.ref.WeakReference;
@@ -21,6 +23,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -110,13 +114,14 @@ class BuffersTest {
     try (var fibers = Kind.JDK.start();
         var pair = MemoryPair.of(fibers)) {
       Buffers.limit(most);
-      var none = lendAll(pair.near(), loans);
-      assertTrue(String.valueOf(none.getMessage()).contains("all " + most + " buffers"));
+      lendAll(pair.near(), loans);
       assertEquals(most, Buffers.count());
-      assertThrows(BuffersExhaustedException.class, () -> pair.near().write(new byte[1]));
+      var none =
+          assertThrows(
+              BuffersExhaustedException.class, () -> Buffers.lend(pair.near(), Need.END));
+      assertTrue(String.valueOf(none.getMessage()).contains("all " + most + " buffers"));
       loans.removeLast().close();
-      pair.near().write(new byte[1]);
-      pair.near().flush();
+      Buffers.lend(pair.near(), Need.END).close();
       assertEquals(most - 1, Buffers.count());
       assertThrows(IllegalArgumentException.class, () -> Buffers.limit(0));
     } finally {
@@ -125,15 +130,18 @@ class BuffersTest {
     }
   }
 
-  /** Lends until there are no more. */
-  private static BuffersExhaustedException lendAll(Connection to, List<Buffers.Loan> lent) {
-    return assertThrows(
-        BuffersExhaustedException.class,
-        () -> {
-          while (true) {
-            lent.add(Buffers.lend(to));
-          }
-        });
+  /** Lends until it would have to wait. */
+  private static void lendAll(Connection to, List<Buffers.Loan> lent) {
+    var now = CancelScope.within(Duration.ZERO);
+    assertThrows(
+        DeadlineException.class,
+        () ->
+            now.call(
+                () -> {
+                  while (true) {
+                    lent.add(Buffers.lend(to, Need.END));
+                  }
+                }));
   }
 
   /** Else it would be given one later that nobody gives back. */
@@ -195,7 +203,15 @@ class BuffersTest {
       try {
         Buffers.limit(1);
         lendAll(pair.far(), lent);
-        assertThrows(BuffersExhaustedException.class, () -> pair.near().write(new byte[1]));
+        var now = CancelScope.within(Duration.ZERO);
+        assertThrows(
+            DeadlineException.class,
+            () ->
+                now.call(
+                    () -> {
+                      pair.near().write(new byte[1]);
+                      return 0;
+                    }));
         waitAMoment(elsewhere);
       } finally {
         Buffers.limit(Integer.MAX_VALUE);
@@ -244,17 +260,18 @@ class BuffersTest {
     private Peak() {}
 
     public static void main(String[] arguments) throws Exception {
-      var all = allThereAre();
-      if (all.size() > Buffers.capacity()) {
-        throw new AssertionError(all.size() + " buffers");
-      }
-      all.forEach(Buffers.Loan::close);
-      if (!ByteBuffer.allocateDirect(1 << 20).isDirect()) {
-        throw new AssertionError("that is other memory");
-      }
       var path =
           Path.of(System.getProperty("java.io.tmpdir"), "peak-" + ProcessHandle.current().pid());
       try (var fibers = Kind.valueOf(arguments[0]).start()) {
+        var all = new ArrayList<Buffers.Loan>();
+        try (var pair = MemoryPair.of(fibers)) {
+          lendAll(pair.near(), all);
+        }
+        assertEquals(Buffers.capacity(), all.size());
+        all.forEach(Buffers.Loan::close);
+        if (!ByteBuffer.allocateDirect(1 << 20).isDirect()) {
+          throw new AssertionError("that is other memory");
+        }
         pass(fibers, Pair.loopback());
         pass(fibers, UnixDomainSocketAddress.of(path));
       } finally {
@@ -276,15 +293,58 @@ class BuffersTest {
         assertEquals(20_000, pair.peerReads(20_000).length());
       }
     }
+  }
 
-    private static List<Buffers.Loan> allThereAre() {
-      var all = new ArrayList<Buffers.Loan>();
-      try {
-        while (true) {
-          all.add(Buffers.borrow());
+  /**
+   * Seen: the holder of a lock lost its processor for a moment. All others that came to it had a
+   * buffer each, and there was none for what they wanted to write when it was back.
+   */
+  @ParameterizedTest
+  @EnumSource(names = {"TWO_PROCESSORS", "JDK"})
+  void manyThatStandAtALockWithOneFindAnotherBehindIt(Kind kind) throws Exception {
+    var child = ChildJvm.of(Locked.class).with("-XX:MaxDirectMemorySize=4m");
+    assertEquals("all have written\n", child.run(kind));
+  }
+
+  /** In a child: more fibers come to a lock than there are buffers. */
+  static final class Locked {
+    private Locked() {}
+
+    public static void main(String[] arguments) throws Exception {
+      var lock = new ReentrantLock();
+      try (var fibers = Kind.valueOf(arguments[0]).start()) {
+        var results = new ArrayList<CompletableFuture<Integer>>();
+        lock.lock();
+        try {
+          for (int i = 0; i < 3 * Buffers.capacity(); i++) {
+            results.add(Fiber.start(fibers, () -> write(fibers, lock)));
+          }
+          // Whoever comes to the lock has one, until there is none for others.
+          while (Buffers.waiting() == 0) {
+            results.stream().filter(CompletableFuture::isDone).forEach(CompletableFuture::join);
+            Thread.sleep(1);
+          }
+        } finally {
+          lock.unlock();
         }
-      } catch (OutOfMemoryError e) {
-        return all;
+        for (var result : results) {
+          assertEquals(1, Fiber.get(result));
+        }
+      }
+      System.out.println("all have written");
+    }
+
+    private static int write(Fibers fibers, ReentrantLock lock) throws IOException {
+      try (var in = Buffers.borrow();
+          var pair = MemoryPair.of(fibers)) {
+        lock.lock();
+        try {
+          pair.near().write(new byte[1]);
+        } finally {
+          lock.unlock();
+        }
+        pair.near().flush();
+        return pair.far().tryRead(in.buffer());
       }
     }
   }

@@ -112,7 +112,10 @@ public final class MemcachedServer implements AutoCloseable {
   /** How many buffers a client takes that does not take its reply. */
   private final int buffersOfBlocked;
 
-  /** Three quarters of that memory. */
+  /**
+   * Five eighths of that memory: less than those may have who begin something, so that a crowd is
+   * seen before they wait for buffers, which is in vain for seconds then.
+   */
   private final int mostBuffers;
 
   /**
@@ -163,7 +166,7 @@ public final class MemcachedServer implements AutoCloseable {
     limit = new ConnectionLimit(settings.connections);
     authentication = new Authentication(settings.authFile);
     tls = settings.tls == null ? null : read(settings.tls);
-    mostBuffers = Buffers.capacity() / 4 * 3;
+    mostBuffers = Buffers.capacity() / 8 * 5;
     buffersOfBlocked = tls == null ? BUFFERS : TLS_BUFFERS;
     mostBlocked = Math.max(1, Buffers.capacity() / 2 / buffersOfBlocked);
     details = new Details(settings.prefixDelimiter, settings.details);

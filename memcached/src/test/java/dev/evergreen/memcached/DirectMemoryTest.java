@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.fibers.AllBuffers;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
@@ -11,6 +12,7 @@ import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.memcached.live.LiveViews;
 import dev.evergreen.store.Key;
+import dev.evergreen.store.LockedKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -107,6 +109,14 @@ class DirectMemoryTest {
   @Test
   void whoIsWaitedForAmidARequestKeepsLittleMoreThanWhatHasCome() throws Exception {
     assertEquals("all was read\n", run(Unfinished.class, Mode.PROCESSORS));
+  }
+
+  /**
+   * Seen: each that came to the lock of a key had a buffer, and the next one's client was closed.
+   */
+  @Test
+  void moreThanThereAreBuffersForWantToChangeAKeyAtOnce() throws Exception {
+    assertEquals("all was read\n", run(Contended.class, Mode.PROCESSORS));
   }
 
   private static String run(Class<?> main, Mode mode) throws Exception {
@@ -220,6 +230,9 @@ class DirectMemoryTest {
   static final class Unfinished {
     private static final int CLIENTS = 2_000;
 
+    /** So often it is looked whether they keep too much. */
+    private static final int LOOKS = 10;
+
     /** For what a stack takes more in one place than in another, and what says what has come. */
     private static final int FEW_BYTES = 512;
 
@@ -267,7 +280,7 @@ class DirectMemoryTest {
         }
         for (var request : REQUESTS) {
           long before = used();
-          run(server.server(), clients, request, () -> check(request, used() - before));
+          run(server.server(), clients, request, () -> check(request, before));
         }
         System.out.println("all was read");
       }
@@ -309,13 +322,52 @@ class DirectMemoryTest {
               .mapToLong(BufferPoolMXBean::getMemoryUsed)
               .sum();
       long heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
-      return heap + outside - (long) Buffers.count() * Buffers.SIZE;
+      return heap + outside - AllBuffers.bytes();
     }
 
-    private static void check(Request request, long used) {
-      long each = used / CLIENTS;
+    private static void check(Request request, long before) {
+      long each = (used() - before) / CLIENTS;
+      // Buffers that nobody needed may have been left to the collector since, which comes for them.
+      for (int i = 0; i < LOOKS && each > request.kept + FEW_BYTES; i++) {
+        each = (used() - before) / CLIENTS;
+      }
       if (each > request.kept + FEW_BYTES) {
         throw new AssertionError(each + " bytes each amid " + request.part);
+      }
+    }
+  }
+
+  /** Who changes a key loses its processor, and more want to change it than there are buffers. */
+  static final class Contended {
+    private Contended() {}
+
+    public static void main(String[] arguments) throws Exception {
+      endWithParent();
+      int count = Buffers.capacity() + 50;
+      var settings = TestServer.settings(Mode.valueOf(arguments[0])).withConnections(count);
+      try (var server = TestServer.start(settings)) {
+        var clients = new ArrayList<Client>();
+        for (int i = 0; i < count; i++) {
+          clients.add(server.connect());
+        }
+        while (server.server().limit.served() < count) {
+          Thread.sleep(1);
+        }
+        try (var _ = new LockedKey(server.server().store, "k")) {
+          for (var client : clients) {
+            client.send("set k 0 0 1\r\nx\r\n");
+          }
+          while (Buffers.waiting() == 0 && server.server().limit.served() == count) {
+            Thread.sleep(1);
+          }
+        }
+        for (var client : clients) {
+          var reply = client.line();
+          if (!reply.equals("STORED")) {
+            throw new AssertionError(reply);
+          }
+        }
+        System.out.println("all was read");
       }
     }
   }
