@@ -523,6 +523,7 @@ final class SegmentLog implements AutoCloseable {
       return 0;
     }
     var content = buffer.slice(DiskRecord.HEADER, record.prefixLength() + record.restLength());
+    Image.renew(content, record.stamp(), stamp);
     long kept = append(false, hash, stamp, record.bodyLength(), record.prefixLength(), 0, content);
     pending.add(
         new Job() {
