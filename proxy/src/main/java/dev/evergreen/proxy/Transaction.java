@@ -153,7 +153,12 @@ final class Transaction {
   }
 
   private OwnAnswers own() {
-    return new OwnAnswers(proxy, setup, exchange, client, course, reach, authority);
+    return new OwnAnswers(asker());
+  }
+
+  /** For what is answered otherwise than from the cache: a hit needs none. */
+  private Asker asker() {
+    return new Asker(proxy, setup, exchange, client, course, reach, authority);
   }
 
   /**
@@ -636,7 +641,7 @@ final class Transaction {
   }
 
   private OriginQuestions origin() {
-    return new OriginQuestions(proxy, setup, exchange, client, course, reach, authority);
+    return new OriginQuestions(asker());
   }
 
   private OriginAnswer askFor(Fetch fetch, RequestHead asked) throws IOException {
