@@ -388,8 +388,11 @@ final class Transaction {
       Fetch.Outcome came;
       try (var waiter = join(other)) {
         came = waiter.await(setup.settings().collapsedWait.toMillis());
-        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival, wish)) {
-          if (!follow(arrival, waiter, wish, reason)) {
+        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival)) {
+          if (!has(arrival, wish)) {
+            return false; // It is of something else than what is stored, which counts no more.
+          }
+          if (!follow(arrival, waiter, found, wish, reason)) {
             // Nobody can follow it any more: who wants the same from now on follows another one.
             proxy.fetches().end(what, other);
             return false;
@@ -454,13 +457,16 @@ final class Transaction {
   }
 
   /** Whether what arrives for another may be used for this request, too (RFC 9111 §4). */
-  private boolean suits(Arrival arrival, Wish wish) throws IOException {
+  private boolean suits(Arrival arrival) {
     var reuse = Reuse.of(arrival.head().life(), demands, proxy.now());
     boolean usable = reuse != Reuse.VALIDATE && (collapsed || reuse != Reuse.VALIDATE_FOR_REQUEST);
+    return usable && new Variants(request.fields()).takes(arrival.variant());
+  }
+
+  /** Whether that has all that this request wants, with what is there of it. */
+  private boolean has(Arrival arrival, Wish wish) throws IOException {
     var part = arrival.part();
-    return usable
-        && new Variants(request.fields()).takes(arrival.variant())
-        && (part == null || partial().completes(part, arrival.head(), wish.parts()));
+    return part == null || partial().completes(part, arrival.head(), wish.parts());
   }
 
   /**
@@ -474,6 +480,11 @@ final class Transaction {
     var head = arrival.head();
     try (var lease = arrival.follow()) {
       waiter.done(); // From here on what it needs is kept for its lease.
+      var failure = arrival.failure();
+      if (lease == null && failure != null && waiter.isEarly()) {
+        fail(wish.kept(found), failure); // Else each that wakes too late would ask for itself.
+        return true;
+      }
       if (lease == null) {
         return false;
       }
