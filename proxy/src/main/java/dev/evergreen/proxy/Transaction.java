@@ -333,14 +333,6 @@ final class Transaction {
     return Long.toString(head.life().age(proxy.now()));
   }
 
-  /**
-   * That of an answer that the origin has just given; null if it has none, as it comes from no
-   * other cache. Who receives it adds the time that it took to come (RFC 9111 §4.2.3).
-   */
-  private static @Nullable String age(OriginAnswer answer) {
-    return answer.head().fields().get("age");
-  }
-
   /** Where else there may be what is being delivered. */
   private final class Elsewhere implements SteadyLease.Elsewhere {
     @Override
@@ -475,7 +467,8 @@ final class Transaction {
    *
    * @return false if it has arrived meanwhile, or its beginning is gone
    */
-  private boolean follow(Arrival arrival, Fetch.Waiter waiter, Wish wish, Forward why)
+  private boolean follow(
+      Arrival arrival, Fetch.Waiter waiter, @Nullable Found found, Wish wish, Forward why)
       throws IOException {
     var head = arrival.head();
     try (var lease = arrival.follow()) {
@@ -710,7 +703,7 @@ final class Transaction {
     boolean received = false;
     try (var lease = arrival.appender().follow()) {
       var forFirst = keeper.headForFirst(answer, arrival);
-      var age = age(answer);
+      var age = answer.age();
       fetch.decide(new Fetch.Arriving(arrival));
       proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
       received = true;
@@ -751,7 +744,7 @@ final class Transaction {
       var head = keeper().headForAsker(first, answer, freshened.head());
       var status =
           CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-      var age = age(answer);
+      var age = answer.age();
       held.letGo(); // What is delivered may need its place at the origin.
       deliver(head, first.lease(), status, age);
       return true;
@@ -781,7 +774,7 @@ final class Transaction {
     course.reached(Point.STORE, "freshened");
     var status =
         CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-    var age = age(answer);
+    var age = answer.age();
     held.letGo();
     deliver(head, parts.asWhole().lease(), status, age);
     return true;

@@ -893,6 +893,28 @@ class ProxyTest extends WithOneProxy {
     assertEquals(1, origin.count());
   }
 
+  /** RFC 9111 §1.2.2, §5.1. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      textBlock =
+          """
+          -5          ; ''
+          5s          ; ''
+          20, 30      ; 20
+          99999999999 ; 2147483648
+          """)
+  void anAgeIsForwardedAsItIsUnderstood(String age, String told) throws Exception {
+    origin
+        .then(200, "kept", "Cache-Control: max-age=60", "ETag: \"1\"", "Age: " + age)
+        .then(200, "passed", "Cache-Control: no-store", "Age: " + age);
+    assertEquals(told, get("/a").field("Age"));
+    assertEquals(told, get("/b").field("Age"));
+    if (told.isEmpty()) {
+      assertEquals("0", get("/a").field("Age"), "it does not count");
+    }
+  }
+
   /** The head of a response whose body has chunks. */
   private static String chunked(String field) {
     return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + field + "\r\n\r\n";
