@@ -73,8 +73,8 @@ public record Life(
   }
 
   /**
-   * The Age that was received, in seconds, at most {@link CacheControl#LONGEST}: of a list the first
-   * member. Empty if there is none, or it is no number, and so does not count (§5.1).
+   * The Age that was received, in seconds, at most {@link CacheControl#LONGEST}: of a list the
+   * first member. Empty if there is none, or it is no number, and so does not count (§5.1).
    */
   public static OptionalLong receivedAge(Fields response) {
     if (!response.has("age")) {

@@ -116,8 +116,7 @@ class KeepTest {
         assertEquals(asked, stampOnDisk(storage, "hot"));
       }
       try (var lease = findOnDisk(storage, "hot")) {
-        boolean done =
-            storage.replaceHead(lease, head("hot", 1, SIZE), List.of(), storage.stamp());
+        boolean done = storage.replaceHead(lease, head("hot", 1, SIZE), List.of(), storage.stamp());
         assertTrue(done, "it is still the one that was found");
       }
     }
