@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Objects on disk: a log of segment files, of which the oldest one makes room for new records. One
  * thread writes, in the order of its jobs; what comes together is written together. It is not woken
- * for what may as well be left, as that would cost more than to write it: it looks for that fifty
- * times a second, and before each job that somebody waits for.
+ * for each that may as well be left, as that would cost more than to write it: it looks for these
+ * fifty times a second, when there are many, and before each job that somebody waits for.
  *
  * <p><b>Eviction.</b> The oldest segment that is not pinned is emptied: objects that were read
  * since they were written are written again, unless they are more than half of it or large; the
@@ -221,9 +221,21 @@ final class SegmentLog implements AutoCloseable {
   /** Hands over a job that may as well be left. */
   void offer(Job job) {
     if (waiting() < MOST_WAITING && !isPaused()) {
-      offers.incrementAndGet(); // Before it is there, so that they are never more than this says.
+      int now = offers.incrementAndGet(); // Never less than there are.
       offered.add(job);
+      if (now == FEW_WAITING / 2) {
+        queue.add(new Wake()); // Else more might be left than need be.
+      }
     }
+  }
+
+  /** Has those written that are waiting. */
+  private static final class Wake extends Job {
+    @Override
+    void write(SegmentLog log) {}
+
+    @Override
+    void written() {}
   }
 
   /** Hands over a job whose end somebody waits for; false if nothing is written at present. */
