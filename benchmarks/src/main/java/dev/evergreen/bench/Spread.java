@@ -72,9 +72,12 @@ record Spread(double median, double low, double high, double least, double great
     }
   }
 
-  /** The ratios of two variants, round by round. */
+  /** The ratios of two variants, round by round; that of nothing to nothing is 0. */
   static Spread ofRatios(List<Double> above, List<Double> below) {
-    return of(IntStream.range(0, above.size()).mapToObj(i -> above.get(i) / below.get(i)).toList());
+    return of(
+        IntStream.range(0, above.size())
+            .mapToObj(i -> above.get(i) == 0 ? 0 : above.get(i) / below.get(i))
+            .toList());
   }
 
   /** The differences of two variants, round by round. */

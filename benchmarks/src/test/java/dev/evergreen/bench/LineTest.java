@@ -39,4 +39,10 @@ class LineTest {
     assertEquals(Verdict.MET, verdict(compared.ratioAtMost(0.5)));
     assertEquals(Verdict.MISSED, verdict(compared.ratioAtLeast(0.6)));
   }
+
+  @Test
+  void nothingBesideNothingIsNone() {
+    var lost = Line.compared("lost", "requests", List.of(0.0, 0.0), "another", List.of(0.0, 2.0));
+    assertEquals("0 (0–0)", String.valueOf(lost.ratio()));
+  }
 }

@@ -491,7 +491,8 @@ class Http1ServerTest {
         };
     try (var idle = MemoryPair.of(Talk.FIBERS);
         var pair = MemoryPair.of(Talk.FIBERS)) {
-      var idleServed = Talk.serve(handler, HttpSettings.DEFAULT, idle.far(), draining);
+      var brief = HttpSettings.DEFAULT.withDrained(0, Duration.ofMillis(300));
+      var idleServed = Talk.serve(handler, brief, idle.far(), draining);
       var served = Talk.serve(handler, HttpSettings.DEFAULT, pair.far(), draining);
       Talk.write(pair.near(), "GET / HTTP/1.1\r\n" + HOST + "\r\n");
       assertTrue(Talk.all(pair.near()).contains("\r\nConnection: close\r\n"));

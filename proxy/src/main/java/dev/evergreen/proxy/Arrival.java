@@ -29,6 +29,9 @@ final class Arrival implements AutoCloseable {
   /** Written by the fiber that receives it only. */
   private volatile long received;
 
+  /** The same: why it will never be complete. */
+  private volatile @Nullable OriginFailure failure;
+
   private boolean closed;
 
   /** One that begins to be stored; nothing has begun if this throws. */
@@ -90,6 +93,16 @@ final class Arrival implements AutoCloseable {
     long more = received + piece.remaining();
     appender.append(piece);
     received = more;
+  }
+
+  /** The origin has ended it too early. */
+  void breakOff(OriginFailure why) {
+    failure = why;
+  }
+
+  /** Why it will never be complete; null if it is not known that it will not, or nobody reads. */
+  @Nullable OriginFailure failure() {
+    return failure;
   }
 
   /** How many bytes of its body have come. */

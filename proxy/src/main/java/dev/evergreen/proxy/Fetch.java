@@ -94,10 +94,17 @@ final class Fetch {
    * this is done, but not for longer than for a reader that takes nothing.
    */
   final class Waiter implements AutoCloseable {
+    private final boolean early;
     private boolean counts;
 
-    private Waiter(boolean counts) {
-      this.counts = counts;
+    private Waiter(boolean early) {
+      this.early = early;
+      counts = early;
+    }
+
+    /** Whether it came before anything was decided, so that it fares as the others do. */
+    boolean isEarly() {
+      return early;
     }
 
     /**

@@ -135,8 +135,7 @@ final class Keeper {
    */
   void receive(String what, Fetch fetch, OriginAnswer answer, Arrival arrival) {
     try (arrival) {
-      receive(answer, arrival);
-      boolean stored = arrival.appender().commit();
+      boolean stored = store(answer, arrival);
       if (stored || arrival.part() != null) {
         settle(arrival); // A part tells of the whole also if it was invalidated meanwhile.
       }
@@ -201,6 +200,18 @@ final class Keeper {
       answer.close();
     } finally {
       proxy.fetches().end(what, fetch);
+    }
+  }
+
+  private static boolean store(OriginAnswer from, Arrival arrival) throws IOException {
+    try {
+      receive(from, arrival);
+      return arrival.appender().commit();
+    } catch (IncompleteException e) {
+      throw e; // That is no failure of the origin.
+    } catch (IOException e) {
+      arrival.breakOff(OriginFailure.of(e)); // Before it is closed: who wakes later asks then.
+      throw e;
     }
   }
 

@@ -1,6 +1,5 @@
 package dev.evergreen.proxy;
 
-import dev.evergreen.http.Exchange;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import java.io.IOException;
@@ -10,32 +9,25 @@ import org.jspecify.annotations.Nullable;
 /**
  * What the origins are asked for one client's request.
  *
- * @param authority the normal form of whom the request is for
+ * @param asker whose request it is
  */
-record OriginQuestions(
-    Proxy proxy,
-    Proxy.Setup setup,
-    Exchange exchange,
-    Client client,
-    Course course,
-    Reach reach,
-    String authority) {
+record OriginQuestions(Asker asker) {
 
   /** Who may be asked. */
   Origins origins() {
-    boolean forward = setup.settings().forward != null;
-    var named = forward ? OriginRequests.named(exchange.request()) : null;
-    return named == null ? setup.origins() : new Origins(List.of(named));
+    boolean forward = asker.setup().settings().forward != null;
+    var named = forward ? OriginRequests.named(asker.request()) : null;
+    return named == null ? asker.setup().origins() : new Origins(List.of(named));
   }
 
   /** The client's request as it goes to an origin; a copy. */
   RequestHead request() {
-    return of(exchange.request());
+    return of(asker.request());
   }
 
   /** Another request as if the client had sent it. */
   RequestHead of(RequestHead request) {
-    return OriginRequests.of(request, authority, client, setup);
+    return OriginRequests.of(request, asker.authority(), asker.client(), asker.setup());
   }
 
   /**
@@ -44,9 +36,9 @@ record OriginQuestions(
    * @throws OriginFailure if none answers
    */
   OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws IOException {
-    course.reached(Point.ORIGIN_REQUEST, authority);
-    var answer = proxy.client(reach).ask(origins(), asked, upload, this::inform);
-    course.reached(Point.RESPONSE, answer);
+    asker.course().reached(Point.ORIGIN_REQUEST, asker.authority());
+    var answer = asker.proxy().client(asker.reach()).ask(origins(), asked, upload, this::inform);
+    asker.course().reached(Point.RESPONSE, answer);
     return answer;
   }
 
@@ -65,7 +57,7 @@ record OriginQuestions(
    * @throws Leaving.GoneException if it leaves meanwhile
    */
   <T> T asLongAsClientStays(ScopedValue.CallableOp<T, IOException> action) throws IOException {
-    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
+    try (var leaving = new Leaving(asker.proxy().fibers(), asker.exchange())) {
       return leaving.call(action);
     }
   }
@@ -75,13 +67,13 @@ record OriginQuestions(
    * comes before a part that is asked for amid the response is nobody's.
    */
   private void inform(ResponseHead head) {
-    if (exchange.responded()) {
+    if (asker.exchange().responded()) {
       return;
     }
     try {
-      exchange.inform(head);
+      asker.exchange().inform(head);
     } catch (IOException e) {
-      course.failure = String.valueOf(e.getMessage());
+      asker.course().failure = String.valueOf(e.getMessage());
     }
   }
 }

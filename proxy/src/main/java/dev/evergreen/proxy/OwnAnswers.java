@@ -3,7 +3,6 @@ package dev.evergreen.proxy;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.evergreen.http.ClientExchange;
-import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.Origin;
@@ -20,16 +19,9 @@ import java.util.stream.Stream;
 /**
  * What the proxy answers by itself, without the cache and, but for a tunnel, without an origin.
  *
- * @param authority the normal form of whom the request is for
+ * @param asker who is answered
  */
-record OwnAnswers(
-    Proxy proxy,
-    Proxy.Setup setup,
-    Exchange exchange,
-    Client client,
-    Course course,
-    Reach reach,
-    String authority) {
+record OwnAnswers(Asker asker) {
 
   /** RFC 9110 §9.3.6, by a forward proxy. */
   void tunnel(ForwardRules forward) throws IOException {
@@ -44,10 +36,10 @@ record OwnAnswers(
   }
 
   private void tunnel(Origin to) throws IOException {
-    course.reached(Point.ORIGIN_REQUEST, request().target());
+    asker.course().reached(Point.ORIGIN_REQUEST, request().target());
     ClientExchange origin;
     try {
-      origin = proxy.upstreams(reach).tunnel(to);
+      origin = asker.proxy().upstreams(asker.reach()).tunnel(to);
     } catch (IOException e) {
       var failure = OriginFailure.of(e);
       note(failure);
@@ -55,11 +47,11 @@ record OwnAnswers(
       return;
     }
     try (origin) {
-      proxy.count(Count.TUNNELS);
-      course.status = 200;
-      course.reached(Point.ANSWER, "200");
-      var own = exchange.tunnel(ResponseHead.of(200));
-      Relays.run(proxy.fibers(), own, origin.tunnel());
+      asker.proxy().count(Count.TUNNELS);
+      asker.course().status = 200;
+      asker.course().reached(Point.ANSWER, "200");
+      var own = asker.exchange().tunnel(ResponseHead.of(200));
+      Relays.run(asker.proxy().fibers(), own, origin.tunnel());
     }
   }
 
@@ -81,20 +73,24 @@ record OwnAnswers(
       return;
     }
     boolean soft = "soft".equals(request().fields().get("purge-mode"));
-    proxy.purge(uris(), each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
+    asker.proxy().purge(uris(), each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
     respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
   }
 
   private List<String> uris() {
     return Stream.of("http", "https")
-        .map(scheme -> CacheKey.of(scheme, CacheKey.normal(scheme, authority), request().path()))
+        .map(scheme -> CacheKey.of(scheme, authority(scheme), request().path()))
         .toList();
+  }
+
+  private String authority(String scheme) {
+    return CacheKey.normal(scheme, asker.authority());
   }
 
   /** Where the host is no part of the key, a page of any host could purge what others get. */
   private boolean mayPurge() {
-    boolean anyHost = setup.settings().keepHost || setup.settings().forward != null;
-    return client.isLocal(request().fields())
+    boolean anyHost = asker.setup().settings().keepHost || asker.setup().settings().forward != null;
+    return asker.client().isLocal(request().fields())
         && (anyHost || Orders.nameThisMachine(request()))
         && Orders.areOfSameSite(request(), request().scheme());
   }
@@ -102,7 +98,7 @@ record OwnAnswers(
   /** RFC 9111 §5.2.1.7. */
   void refuseUncached() throws IOException {
     refuse(504, "the cache has no response that may be used");
-    proxy.count(Count.ANSWERED_HERE);
+    asker.proxy().count(Count.ANSWERED_HERE);
   }
 
   /**
@@ -111,11 +107,11 @@ record OwnAnswers(
    * @throws OriginFailure if the client has part of an answer, so that it cannot be told any more
    */
   void note(OriginFailure failure) throws OriginFailure {
-    course.failure = failure.detail() + ": " + failure.getMessage();
-    if (exchange.responded()) {
+    asker.course().failure = failure.detail() + ": " + failure.getMessage();
+    if (asker.exchange().responded()) {
       throw failure;
     }
-    proxy.count(Count.ORIGIN_FAILURES);
+    asker.proxy().count(Count.ORIGIN_FAILURES);
   }
 
   /** Tells the client of that, by the failure's own status or by another. */
@@ -129,16 +125,16 @@ record OwnAnswers(
   }
 
   private void respond(int status, String body, Fields fields) throws IOException {
-    fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(proxy.date()));
-    fields.set("Via", setup.via());
-    course.status = status;
-    course.reached(Point.ANSWER, status);
+    fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(asker.proxy().date()));
+    fields.set("Via", asker.setup().via());
+    asker.course().status = status;
+    asker.course().reached(Point.ANSWER, status);
     var content = ByteBuffer.wrap(body.getBytes(UTF_8));
-    course.bytes += request().is("HEAD") ? 0 : content.remaining();
-    exchange.respond(ResponseHead.of(status, fields), content);
+    asker.course().bytes += request().is("HEAD") ? 0 : content.remaining();
+    asker.exchange().respond(ResponseHead.of(status, fields), content);
   }
 
   private RequestHead request() {
-    return exchange.request();
+    return asker.request();
   }
 }

@@ -5,6 +5,7 @@ import dev.evergreen.fibers.Pace;
 import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.BodyWriter;
 import dev.evergreen.http.Exchange;
+import dev.evergreen.http.Fields;
 import dev.evergreen.http.MalformedMessageException;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.Tunnel;
@@ -13,6 +14,7 @@ import dev.evergreen.proxy.rules.CacheStatus;
 import dev.evergreen.proxy.rules.Forwarding;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Passes an origin's response on to one client as it comes.
@@ -30,6 +32,7 @@ record Passage(Proxy proxy, Proxy.Setup setup, Exchange exchange, Course course,
     var head = answer.head().copy();
     var fields = head.fields();
     Forwarding.strip(fields);
+    setAge(fields, answer.age());
     Keeper.addDate(fields, answer.date());
     Forwarding.addVia(fields, answer.head().version(), setup.settings().name);
     fields.add("Cache-Status", status.member(setup.settings().name));
@@ -50,6 +53,15 @@ record Passage(Proxy proxy, Proxy.Setup setup, Exchange exchange, Course course,
       if (!whole) {
         writer.abort();
       }
+    }
+  }
+
+  /** As it is understood here: others may understand one that is malformed in another way. */
+  private static void setAge(Fields fields, @Nullable String age) {
+    if (age != null) {
+      fields.set("Age", age);
+    } else if (fields.has("age")) {
+      fields.remove("age");
     }
   }
 

@@ -153,7 +153,12 @@ final class Transaction {
   }
 
   private OwnAnswers own() {
-    return new OwnAnswers(proxy, setup, exchange, client, course, reach, authority);
+    return new OwnAnswers(asker());
+  }
+
+  /** For what is answered otherwise than from the cache: a hit needs none. */
+  private Asker asker() {
+    return new Asker(proxy, setup, exchange, client, course, reach, authority);
   }
 
   /**
@@ -328,14 +333,6 @@ final class Transaction {
     return Long.toString(head.life().age(proxy.now()));
   }
 
-  /**
-   * That of an answer that the origin has just given; null if it has none, as it comes from no
-   * other cache. Who receives it adds the time that it took to come (RFC 9111 §4.2.3).
-   */
-  private static @Nullable String age(OriginAnswer answer) {
-    return answer.head().fields().get("age");
-  }
-
   /** Where else there may be what is being delivered. */
   private final class Elsewhere implements SteadyLease.Elsewhere {
     @Override
@@ -383,8 +380,11 @@ final class Transaction {
       Fetch.Outcome came;
       try (var waiter = join(other)) {
         came = waiter.await(setup.settings().collapsedWait.toMillis());
-        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival, wish)) {
-          if (!follow(arrival, waiter, wish, reason)) {
+        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival)) {
+          if (!has(arrival, wish)) {
+            return false; // It is of something else than what is stored, which counts no more.
+          }
+          if (!follow(arrival, waiter, found, wish, reason)) {
             // Nobody can follow it any more: who wants the same from now on follows another one.
             proxy.fetches().end(what, other);
             return false;
@@ -449,13 +449,16 @@ final class Transaction {
   }
 
   /** Whether what arrives for another may be used for this request, too (RFC 9111 §4). */
-  private boolean suits(Arrival arrival, Wish wish) throws IOException {
+  private boolean suits(Arrival arrival) {
     var reuse = Reuse.of(arrival.head().life(), demands, proxy.now());
     boolean usable = reuse != Reuse.VALIDATE && (collapsed || reuse != Reuse.VALIDATE_FOR_REQUEST);
+    return usable && new Variants(request.fields()).takes(arrival.variant());
+  }
+
+  /** Whether that has all that this request wants, with what is there of it. */
+  private boolean has(Arrival arrival, Wish wish) throws IOException {
     var part = arrival.part();
-    return usable
-        && new Variants(request.fields()).takes(arrival.variant())
-        && (part == null || partial().completes(part, arrival.head(), wish.parts()));
+    return part == null || partial().completes(part, arrival.head(), wish.parts());
   }
 
   /**
@@ -464,11 +467,17 @@ final class Transaction {
    *
    * @return false if it has arrived meanwhile, or its beginning is gone
    */
-  private boolean follow(Arrival arrival, Fetch.Waiter waiter, Wish wish, Forward why)
+  private boolean follow(
+      Arrival arrival, Fetch.Waiter waiter, @Nullable Found found, Wish wish, Forward why)
       throws IOException {
     var head = arrival.head();
     try (var lease = arrival.follow()) {
       waiter.done(); // From here on what it needs is kept for its lease.
+      var failure = arrival.failure();
+      if (lease == null && failure != null && waiter.isEarly()) {
+        fail(wish.kept(found), failure); // Else each that wakes too late would ask for itself.
+        return true;
+      }
       if (lease == null) {
         return false;
       }
@@ -636,7 +645,7 @@ final class Transaction {
   }
 
   private OriginQuestions origin() {
-    return new OriginQuestions(proxy, setup, exchange, client, course, reach, authority);
+    return new OriginQuestions(asker());
   }
 
   private OriginAnswer askFor(Fetch fetch, RequestHead asked) throws IOException {
@@ -694,7 +703,7 @@ final class Transaction {
     boolean received = false;
     try (var lease = arrival.appender().follow()) {
       var forFirst = keeper.headForFirst(answer, arrival);
-      var age = age(answer);
+      var age = answer.age();
       fetch.decide(new Fetch.Arriving(arrival));
       proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
       received = true;
@@ -735,7 +744,7 @@ final class Transaction {
       var head = keeper().headForAsker(first, answer, freshened.head());
       var status =
           CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-      var age = age(answer);
+      var age = answer.age();
       held.letGo(); // What is delivered may need its place at the origin.
       deliver(head, first.lease(), status, age);
       return true;
@@ -765,7 +774,7 @@ final class Transaction {
     course.reached(Point.STORE, "freshened");
     var status =
         CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-    var age = age(answer);
+    var age = answer.age();
     held.letGo();
     deliver(head, parts.asWhole().lease(), status, age);
     return true;

@@ -51,9 +51,9 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(600)
 class IdleConnectionsTest {
-  private static final int NUMBER = 200;
+  private static final int NUMBER = 100;
   private static final Duration LONG = Duration.ofMinutes(10);
-  private static final int FEW = 50;
+  private static final int FEW = 30;
 
   /** That of a fiber at rest is not larger once its code is compiled: it takes 0.9 to 1.2 KB. */
   private static final long STACK = 1_500;
@@ -62,7 +62,7 @@ class IdleConnectionsTest {
   private static final List<String> COMPILED =
       List.of("-Xbatch", "-XX:-TieredCompilation", "-XX:CompileThreshold=100");
 
-  private static final int UNTIL_COMPILED = 400;
+  private static final int UNTIL_COMPILED = 250;
 
   /** As in one that has just begun. */
   private static final List<String> COLD = List.of("-XX:TieredStopAtLevel=1");

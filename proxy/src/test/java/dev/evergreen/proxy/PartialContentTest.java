@@ -964,6 +964,60 @@ class PartialContentTest extends WithOneProxy {
     assertEquals(2, origin.count());
   }
 
+  /** Else each of them would ask an origin that has something else now. */
+  @Test
+  void allWhoWaitForARestInVainAreOneRequestAgain() throws Exception {
+    var go = new CountDownLatch(1);
+    var more = new CountDownLatch(1);
+    thenPart(2, 4, FRESH, TAG);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(part(5, 9, FRESH, "ETag: \"2\""));
+        });
+    origin.then(
+        (_, wire) -> {
+          var part = part(4, 9, FRESH, "ETag: \"2\"");
+          wire.send(part.substring(0, part.length() - 1));
+          more.await();
+          wire.send(part.substring(part.length() - 1));
+        });
+    origin.then(
+        (_, wire) -> {
+          more.await();
+          wire.send(part(3, 9, FRESH, "ETag: \"2\""));
+        });
+    get("Range: bytes=2-4");
+    origin.next();
+    browser.ask("GET", "/a", "Range: bytes=4-9");
+    assertEquals("bytes=5-", origin.next().field("Range"));
+    var others = waiting("Range: bytes=3-9");
+    go.countDown();
+    await(() -> collapsed() == 2 * others.size() - 1 || origin.count() > 4);
+    more.countDown();
+    assertEquals("456789", browser.receive().body());
+    for (var each : others) {
+      assertEquals("3456789", each.receive().body());
+    }
+    assertEquals(4, origin.count());
+  }
+
+  /** Some who wait for what another has asked for. */
+  private List<Browser> waiting(String... fields) throws IOException {
+    var all = new ArrayList<Browser>();
+    for (int i = 0; i < 3; i++) {
+      var each = browser();
+      each.ask("GET", "/a", fields);
+      all.add(each);
+    }
+    await(() -> collapsed() == all.size());
+    return all;
+  }
+
+  private long collapsed() {
+    return proxy.statistics().get(Statistics.Count.COLLAPSED);
+  }
+
   @Test
   void variantsAreKeptApartInParts() throws Exception {
     thenPart(0, 4, FRESH, TAG, "Vary: X");

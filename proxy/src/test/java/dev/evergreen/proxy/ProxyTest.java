@@ -5,11 +5,14 @@ import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
+import dev.evergreen.http.IncompleteMessageException;
+import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.rules.CacheRules;
 import dev.evergreen.proxy.rules.Life;
@@ -865,6 +868,51 @@ class ProxyTest extends WithOneProxy {
         .then(200, "whole", "Cache-Control: max-age=60");
     assertThrows(IOException.class, () -> browser.get("/a"));
     assertEquals("whole", browser().get("/a").body());
+  }
+
+  /** Else each that wakes too late would ask an origin that fails. */
+  @Test
+  void whoWakesWhenWhatArrivedWasBrokenOffFaresAsTheOthers() throws Exception {
+    var what = "http://test/a";
+    var fetch = new Fetch();
+    assertNull(proxy.fetches().begin(what, fetch));
+    origin.then(200, "anew");
+    browser.ask("GET", "/a");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    var response = ResponseHead.of(200, Fields.of("Cache-Control", "max-age=60"));
+    var life = Life.of(response, clock.get(), clock.get(), CacheRules.DEFAULT);
+    var head = StoredHead.encode(200, life, response.fields());
+    var entry = new Entry(Proxy.segment(what), head, proxy.storage().stamp(), 5);
+    var arrival = new Arrival(entry, proxy.storage());
+    arrival.breakOff(OriginFailure.of(new IncompleteMessageException("it ends early")));
+    arrival.close();
+    fetch.decide(new Fetch.Arriving(arrival));
+    assertEquals(502, browser.receive().status());
+    proxy.fetches().end(what, fetch);
+    assertEquals("anew", get("/a").body());
+    assertEquals(1, origin.count());
+  }
+
+  /** RFC 9111 §1.2.2, §5.1. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      textBlock =
+          """
+          -5          ; ''
+          5s          ; ''
+          20, 30      ; 20
+          99999999999 ; 2147483648
+          """)
+  void anAgeIsForwardedAsItIsUnderstood(String age, String told) throws Exception {
+    origin
+        .then(200, "kept", "Cache-Control: max-age=60", "ETag: \"1\"", "Age: " + age)
+        .then(200, "passed", "Cache-Control: no-store", "Age: " + age);
+    assertEquals(told, get("/a").field("Age"));
+    assertEquals(told, get("/b").field("Age"));
+    if (told.isEmpty()) {
+      assertEquals("0", get("/a").field("Age"), "it does not count");
+    }
   }
 
   /** The head of a response whose body has chunks. */

@@ -68,13 +68,21 @@ public record Life(
   /** §4.2.3. */
   private static long initialAge(Fields response, long requested, long received) {
     long apparent = Math.max(0, received - date(response, received));
-    return Math.max(apparent, receivedAge(response) * 1000 + received - requested);
+    long told = receivedAge(response).orElse(0);
+    return Math.max(apparent, told * 1000 + received - requested);
   }
 
-  /** The Age that was received: of a list the first member; 0 if that is no number (§5.1). */
-  private static long receivedAge(Fields response) {
+  /**
+   * The Age that was received, in seconds, at most {@link CacheControl#LONGEST}: of a list the
+   * first member. Empty if there is none, or it is no number, and so does not count (§5.1).
+   */
+  public static OptionalLong receivedAge(Fields response) {
+    if (!response.has("age")) {
+      return OptionalLong.empty();
+    }
     var members = response.members("age");
-    return members.isEmpty() ? 0 : Members.seconds(members.getFirst(), 0);
+    long seconds = members.isEmpty() ? -1 : Members.seconds(members.getFirst(), -1);
+    return seconds < 0 ? OptionalLong.empty() : OptionalLong.of(seconds);
   }
 
   /** When the response was made; when it was received if it does not say. */

@@ -4,18 +4,22 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 
 /**
  * How an object is written, in memory and on disk alike: what it is, then its body.
  *
  * <pre>
- * 0 bytes of the head  4 of the key  6 of the variant  8 number of tags  10 kind  11 zero
+ * 0 bytes of the head  4 of the key  6 of the variant  8 number of tags  10 kind  11 renewed, 5 bytes
  * 16 hashes of the tags, 8 bytes each; the key; the variant; the head; the body
  * </pre>
  *
- * Numbers are little-endian, as are all others of the storage.
+ * Numbers are little-endian, as are all others of the storage. What is written again on disk gets a
+ * newer stamp there, so that the marks of former times can be forgotten; <em>renewed</em> is by how
+ * much that is greater than the stamp under which the object was stored.
  */
 final class Image {
   static final int FIXED = 16;
@@ -25,6 +29,10 @@ final class Image {
 
   /** The list of a URI's variants, which is stored under the URI's own hash. */
   static final byte VARIANTS = 1;
+
+  private static final int RENEWED_AT = 8;
+  private static final int RENEWED_SHIFT = 24;
+  private static final long MOST_RENEWED = (1L << 40) - 1;
 
   final Bytes bytes;
   final int headLength;
@@ -78,6 +86,32 @@ final class Image {
 
   int bodyLength() {
     return bytes.length() - bodyAt();
+  }
+
+  /**
+   * The stamp under which an object was stored.
+   *
+   * @param stamp the one that it has now
+   */
+  long asked(long stamp) {
+    return stamp - renewed(bytes.from(0).get(JAVA_LONG_UNALIGNED, RENEWED_AT));
+  }
+
+  private static long renewed(long word) {
+    return word >>> RENEWED_SHIFT;
+  }
+
+  /**
+   * Notes in an image that its object gets another stamp. What would be too much to be noted, after
+   * years, is taken for stored later than it was: by then nothing is on its way any more that was
+   * asked for before.
+   */
+  static void renew(ByteBuffer image, long former, long stamp) {
+    var fixed = image.duplicate().order(LITTLE_ENDIAN);
+    int at = image.position() + RENEWED_AT;
+    long word = fixed.getLong(at);
+    long renewed = Math.min(MOST_RENEWED, renewed(word) + stamp - former);
+    fixed.putLong(at, (word & ((1L << RENEWED_SHIFT) - 1)) | (renewed << RENEWED_SHIFT));
   }
 
   /** The hash of a tag. */

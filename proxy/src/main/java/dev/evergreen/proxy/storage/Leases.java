@@ -19,9 +19,12 @@ final class Leases {
     Stored(Image image, long hash, long stamp, boolean stale) {
       this.image = image;
       this.hash = hash;
-      this.stamp = stamp;
+      this.stamp = image.asked(stamp);
       this.stale = stale;
     }
+
+    /** The stamp that the object has now, see {@link Image#renew}. */
+    abstract long present();
 
     @Override
     public final ByteBuffer head() {
@@ -68,6 +71,11 @@ final class Leases {
     }
 
     @Override
+    long present() {
+      return held.stamp;
+    }
+
+    @Override
     public Source source() {
       return Source.MEMORY;
     }
@@ -100,6 +108,11 @@ final class Leases {
     OfMemoryUnheld(Image image, MemoryTier.Unheld object, long hash, boolean stale) {
       super(image, hash, object.stamp, stale);
       this.object = object;
+    }
+
+    @Override
+    long present() {
+      return object.stamp;
     }
 
     @Override
@@ -153,6 +166,11 @@ final class Leases {
       super(object.image, object.record.hash(), object.record.stamp(), stale);
       this.object = object;
       this.disk = disk;
+    }
+
+    @Override
+    long present() {
+      return object.record.stamp();
     }
 
     @Override

@@ -8,13 +8,17 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Objects on disk: a log of segment files, of which the oldest one makes room for new records. One
- * thread writes, in the order of its jobs; what comes together is written together.
+ * thread writes, in the order of its jobs; what comes together is written together. It is not woken
+ * for each that may as well be left, as that would cost more than to write it: it looks for these
+ * fifty times a second, when there are many, and before each job that somebody waits for.
  *
  * <p><b>Eviction.</b> The oldest segment that is not pinned is emptied: objects that were read
  * since they were written are written again, unless they are more than half of it or large; the
@@ -79,6 +83,11 @@ final class SegmentLog implements AutoCloseable {
   private final Segment[] segments;
   private final Pins pins;
   private final LinkedBlockingQueue<Job> queue = new LinkedBlockingQueue<>();
+
+  /** What may as well be left, and how much that is at most. */
+  private final ConcurrentLinkedQueue<Job> offered = new ConcurrentLinkedQueue<>();
+
+  private final AtomicInteger offers = new AtomicInteger();
   private final Thread thread;
   private volatile boolean closing;
   private volatile boolean wrapped;
@@ -179,7 +188,7 @@ final class SegmentLog implements AutoCloseable {
    * one of few that take the place of what is oldest. To write all would double the cost of a miss.
    */
   boolean takesMore() {
-    return queue.size() < FEW_WAITING && (neverUsed > READY_SEGMENTS || mayDisplace());
+    return waiting() < FEW_WAITING && (neverUsed > READY_SEGMENTS || mayDisplace());
   }
 
   private synchronized boolean mayDisplace() {
@@ -205,11 +214,28 @@ final class SegmentLog implements AutoCloseable {
     return pausedUntil - System.nanoTime() > 0;
   }
 
+  private int waiting() {
+    return queue.size() + offers.get();
+  }
+
   /** Hands over a job that may as well be left. */
   void offer(Job job) {
-    if (queue.size() < MOST_WAITING && !isPaused()) {
-      queue.add(job);
+    if (waiting() < MOST_WAITING && !isPaused()) {
+      int now = offers.incrementAndGet(); // Never less than there are.
+      offered.add(job);
+      if (now == FEW_WAITING / 2) {
+        queue.add(new Wake()); // Else more might be left than need be.
+      }
     }
+  }
+
+  /** Has those written that are waiting. */
+  private static final class Wake extends Job {
+    @Override
+    void write(SegmentLog log) {}
+
+    @Override
+    void written() {}
   }
 
   /** Hands over a job whose end somebody waits for; false if nothing is written at present. */
@@ -220,7 +246,7 @@ final class SegmentLog implements AutoCloseable {
   // Writing
 
   private void work() {
-    while (!closing || !queue.isEmpty()) {
+    while (!closing || !queue.isEmpty() || !offered.isEmpty()) {
       Job job = null;
       try {
         job = queue.poll(LINGER_MILLIS, TimeUnit.MILLISECONDS);
@@ -228,6 +254,7 @@ final class SegmentLog implements AutoCloseable {
         // Nobody but close interrupts it.
         closing = true;
       }
+      performOffered();
       if (job != null) {
         perform(job);
       }
@@ -236,6 +263,15 @@ final class SegmentLog implements AutoCloseable {
       }
     }
     flushQuietly();
+  }
+
+  /** Those that are there now; others would have who waits for a job wait for them, too. */
+  private void performOffered() {
+    Job job;
+    for (int left = offers.get(); left > 0 && (job = offered.poll()) != null; left--) {
+      offers.decrementAndGet();
+      perform(job);
+    }
   }
 
   /** Whether a job waits for long to be written, as others follow it without a pause. */
@@ -523,6 +559,7 @@ final class SegmentLog implements AutoCloseable {
       return 0;
     }
     var content = buffer.slice(DiskRecord.HEADER, record.prefixLength() + record.restLength());
+    Image.renew(content, record.stamp(), stamp);
     long kept = append(false, hash, stamp, record.bodyLength(), record.prefixLength(), 0, content);
     pending.add(
         new Job() {

@@ -551,7 +551,7 @@ final class TieredStorage implements Storage {
   private boolean replaceInMemory(
       Leases.Stored stored, byte[] prefix, List<MemorySegment> body, long stamp) {
     long hash = stored.hash;
-    if (memory.replace(hash, stored.stamp(), stamp, prefix, body)) {
+    if (memory.replace(hash, stored.present(), stamp, prefix, body)) {
       return true;
     }
     // What is on disk only may have left memory, or never been there.

@@ -12,7 +12,7 @@ import java.util.function.BooleanSupplier;
  * later, does not take its place. Any thread may call.
  */
 final class UnderWay {
-  /** Of more objects of one URI nobody tells apart when each was asked for. */
+  /** Of more objects of one URI, of the older half nobody tells apart when each was asked for. */
   private static final int MOST = 64;
 
   private static final class Uri {
@@ -31,11 +31,16 @@ final class UnderWay {
 
     boolean note(long hash, long stamp) {
       if (stored.size() == MOST && !stored.containsKey(hash)) {
-        floor = stored.values().stream().reduce(floor, Math::max);
-        stored.clear();
+        forgetOlderHalf();
       }
       stored.put(hash, stamp);
       return true;
+    }
+
+    /** So who has asked lately may store what it gets, though there are many objects. */
+    private void forgetOlderHalf() {
+      floor = stored.values().stream().sorted().skip(MOST / 2).findFirst().orElse(floor);
+      stored.values().removeIf(each -> each <= floor);
     }
   }
 

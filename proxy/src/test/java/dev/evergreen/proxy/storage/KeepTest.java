@@ -1,5 +1,7 @@
 package dev.evergreen.proxy.storage;
 
+import static dev.evergreen.proxy.storage.TestStorage.find;
+import static dev.evergreen.proxy.storage.TestStorage.head;
 import static dev.evergreen.proxy.storage.TestStorage.key;
 import static dev.evergreen.proxy.storage.TestStorage.put;
 import static dev.evergreen.proxy.storage.TestStorage.version;
@@ -9,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -99,6 +102,35 @@ class KeepTest {
         }
       }
       assertTrue(storage.stats().keptDisk() >= 3 * HOT);
+    }
+  }
+
+  /** Else what was asked for earlier could be taken for what was asked for later. */
+  @Test
+  void whatIsWrittenAgainTellsWhenItWasAskedFor() throws Exception {
+    try (var storage = open()) {
+      storeOnDisk(storage, "hot");
+      long asked = stampOnDisk(storage, "hot");
+      for (long kept = 0; kept < 2; kept = storage.stats().keptDisk()) {
+        storeOthers(storage);
+        assertEquals(asked, stampOnDisk(storage, "hot"));
+      }
+      try (var lease = findOnDisk(storage, "hot")) {
+        boolean done = storage.replaceHead(lease, head("hot", 1, SIZE), List.of(), storage.stamp());
+        assertTrue(done, "it is still the one that was found");
+      }
+    }
+  }
+
+  private static Lease findOnDisk(TieredStorage storage, String name) {
+    storage.memory().remove(storage.hashOf(key(name)));
+    return Objects.requireNonNull(find(storage, name));
+  }
+
+  private static long stampOnDisk(TieredStorage storage, String name) {
+    try (var lease = findOnDisk(storage, name)) {
+      assertEquals(Lease.Source.DISK, lease.source());
+      return lease.stamp();
     }
   }
 

@@ -228,7 +228,7 @@ class SlowReadersTest {
   /** Seen: the patience with all of it was no longer than that with a single piece. */
   @Test
   void whoReadsOnSlowlyIsNotCutOffAsOneThatStandsStillIs() throws Exception {
-    var options = StorageOptions.memory(32 * MIB).patience(Duration.ofMillis(2500));
+    var options = StorageOptions.memory(32 * MIB).patience(Duration.ofMillis(1500));
     try (var storage = Storage.open(options);
         var appender = storage.append(entry("a", 1, LARGE, storage.stamp()));
         var slow = appender.follow();
@@ -240,7 +240,7 @@ class SlowReadersTest {
       var received = ByteBuffer.allocate(LARGE);
       while (received.hasRemaining()) {
         received.put(slow.read(received.position(), LARGE)[0]);
-        Thread.sleep(100); // All in all more than twice the patience.
+        Thread.sleep(50); // All in all twice the patience.
       }
       assertArrayEquals(body, received.array());
       assertFalse(commit.get());
