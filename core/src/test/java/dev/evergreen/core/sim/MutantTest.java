@@ -261,7 +261,7 @@ final class MutantTest {
                 new Mutant.Says(
                     "model.Outcome",
                     """
-                            } catch (RuntimeException | Error e) {
+                            } catch (Throwable e) {
                               yield failed(
                     """,
                     """
