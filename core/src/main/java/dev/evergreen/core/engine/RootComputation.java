@@ -18,7 +18,6 @@ import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Waiters;
-import dev.evergreen.core.work.Workers;
 import java.util.List;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
@@ -135,8 +134,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       parts.backlog().runScheduled();
       run.runLent(next);
     } else {
-      var turn = scope.turn();
-      accept(run, run.execute(turn), insideWrite ? turn : null, next);
+      accept(run, run.execute(scope), insideWrite ? scope.turn() : null, next);
     }
     base.workers().fork(next);
   }
@@ -308,12 +306,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     }
   }
 
-  boolean closed() {
-    synchronized (guard) {
-      return closed;
-    }
-  }
-
   Freshness freshness() {
     return inDoubt ? Freshness.IN_DOUBT : Freshness.CURRENT;
   }
@@ -321,10 +313,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   void wakeConsumers() {
     consumers.wake(base.workers());
     observers.wake(base.workers());
-  }
-
-  Workers workers() {
-    return base.workers();
   }
 
   GrainException closedException() {
