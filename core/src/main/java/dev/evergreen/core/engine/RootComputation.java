@@ -16,6 +16,7 @@ import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.StackRoom;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Waiters;
 import java.util.List;
@@ -113,6 +114,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
    * where this saves another and nobody limits the waiting.
    */
   void startOnce(boolean mayBorrow) {
+    StackRoom.check();
     var scope = Scope.current();
     boolean started;
     boolean insideWrite;
@@ -323,6 +325,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   }
 
   void close() {
+    StackRoom.check();
     Edges released;
     synchronized (guard) {
       if (closed) {

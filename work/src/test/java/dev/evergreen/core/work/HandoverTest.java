@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Threads;
 import java.time.Instant;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
@@ -190,38 +189,6 @@ final class HandoverTest {
       world.runNext();
     }
     assertEquals(List.of("a", "last"), done.stream().sorted().toList());
-  }
-
-  /** Whether it tries again must not be what nobody knows. */
-  @Test
-  void itIsTriedAgainThoughTheStackEndedWhereItWasTried() throws Exception {
-    var tries = new ArrayDeque<HandoverTest>();
-    for (int i = 0; i < ATTEMPTS; i++) {
-      var one = new HandoverTest();
-      one.world.refusesThreads = true;
-      one.handover.start(one.work("a"));
-      tries.add(one);
-    }
-    var tried = new ArrayList<HandoverTest>();
-    var deep =
-        new Thread(
-            null,
-            () ->
-                whereTheStackEnds(
-                    () -> {
-                      var one = tries.removeFirst();
-                      tried.add(one);
-                      one.world.ring();
-                    }),
-            "deep",
-            256 * 1_024);
-    deep.start();
-    deep.join();
-    assertTrue(tried.size() > 1, "a stack has ended");
-    for (var one : tried) {
-      one.handover.start(one.work("b"));
-      assertEquals(1, one.world.alarms.size(), "it is tried again");
-    }
   }
 
   /** At its end, and then further and further from it until there is room. */
