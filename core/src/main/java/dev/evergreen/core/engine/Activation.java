@@ -594,7 +594,7 @@ final class Activation implements Summary.Home {
       }
       owed = summary.results().subscribe(follower);
       admit(next);
-      settled = summary.settled();
+      settled = summary.settledOn() != null;
     }
     if (settled) {
       summary.results().pushOwed(next);

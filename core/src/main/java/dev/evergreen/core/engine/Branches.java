@@ -2,6 +2,7 @@ package dev.evergreen.core.engine;
 
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.work.Cancellation;
+import dev.evergreen.core.work.StackRoom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -69,6 +70,7 @@ final class Branches implements Scope.Group {
   }
 
   private void run() throws Throwable {
+    StackRoom.check();
     running = 1;
     workers = 1;
     workIn(parent.branch(this, true));

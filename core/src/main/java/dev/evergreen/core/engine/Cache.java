@@ -204,7 +204,7 @@ final class Cache {
    *
    * <p>An edge knows what was read, so that a new result marks just those dependents that have read
    * another. Its fields are written with the cache's monitor; the run that made it reads them
-   * freely.
+   * freely, so that no annotation names a guard.
    */
   final class Edge extends Chain.Link<Edge> {
     private final Dependent dependent;

@@ -10,6 +10,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.OneTimer;
+import dev.evergreen.core.work.StackRoom;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
@@ -104,6 +105,7 @@ final class Caches implements Cache.Keeper {
       var cache = table.get(key);
       boolean fresh = cache == null;
       if (cache == null) {
+        StackRoom.check();
         cache = new Cache(this, key);
       }
       var edge = cache.retain(dependent);

@@ -17,6 +17,7 @@ import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Nanos;
 import dev.evergreen.core.work.NumberedCalls;
 import dev.evergreen.core.work.Room;
+import dev.evergreen.core.work.StackRoom;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
 import java.time.Duration;
@@ -89,6 +90,9 @@ final class Calls implements Turn.Departures {
    * @throws Exception what the operation threw, or a {@link GrainException} of the runtime
    */
   @Nullable Object call(@Nullable Scope scope, CallKey key, Duration timeout) throws Exception {
+    if (!Thread.currentThread().isVirtual()) {
+      StackRoom.check(); // it costs less than such a thread's waiting
+    }
     if (scope != null) {
       scope.checkAlive();
       return measured(scope, key, timeout);

@@ -235,13 +235,6 @@ final class GrainSummary extends Summary {
     publishReads(next);
   }
 
-  /** Whether the present result is neither marked nor being computed again. */
-  boolean settled() {
-    synchronized (guard) {
-      return !marked && underWay == null;
-    }
-  }
-
   // The list of reads
 
   /** Somebody follows what this summary reads. */

@@ -43,8 +43,8 @@ record LiveComputation<T extends @Nullable Object>(
     }
     write.perform();
     root.startOnce(false);
-    if (!settling.await(root, scope, root.workers().nanos() + Nanos.of(timeout))) {
-      if (root.closed()) {
+    if (!settling.await(root, scope, root.base.workers().nanos() + Nanos.of(timeout))) {
+      if (root.isOver()) {
         throw root.closedException();
       }
       throw new NoNewResultException(

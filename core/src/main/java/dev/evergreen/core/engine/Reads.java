@@ -8,6 +8,7 @@ import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.work.Cancellation;
 import dev.evergreen.core.work.Nanos;
+import dev.evergreen.core.work.StackRoom;
 import dev.evergreen.core.work.Workers;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  * What one run of a summary has read. When the run is accepted these are the edges of the
  * dependency graph until the next accepted run.
  *
- * <p>Reads are added with the baton held and this monitor; others look at them with the monitor.
+ * <p>Reads are added with the baton held and this monitor; others look at them with the monitor. No
+ * annotation says so: whoever holds the baton looks at them without it, for each read of a run.
  */
 final class Reads implements Scope.Reader {
 
@@ -140,9 +142,10 @@ final class Reads implements Scope.Reader {
 
   private @Nullable Outcome waitFor(Scope scope, Edge read, long timeoutNanos) {
     var cache = read.cache();
+    StackRoom.check();
     var wait = cycles.waits(owner.key(), cache, cancellation);
-    cache.addWaiter(Thread.currentThread());
     try {
+      cache.addWaiter(Thread.currentThread());
       return awaitFirst(scope, read, timeoutNanos);
     } catch (CallInterruptedException e) {
       var arrived = cache.goOnWithout(read, null);

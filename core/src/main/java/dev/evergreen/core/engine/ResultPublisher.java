@@ -21,7 +21,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
   private final RootComputation<T> computation;
 
   ResultPublisher(RootComputation<T> computation) {
-    this.threads = computation.workers().threads();
+    this.threads = computation.base.workers().threads();
     this.computation = computation;
   }
 
@@ -37,11 +37,11 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
     var delivery = new Delivery(subscriber, tracker);
     try {
       subscriber.onSubscribe(delivery);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       tracker.close();
       throw e;
     }
-    computation.workers().begin(delivery::run);
+    computation.base.workers().begin(delivery::run);
   }
 
   /** Who comes too late is told the same as those that were there at the end. */
@@ -114,7 +114,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
         }
       } catch (ComputationClosedException e) {
         ended();
-      } catch (RuntimeException | Error e) {
+      } catch (Throwable e) {
         subscriber.onError(e);
       } finally {
         tracker.close();
@@ -146,7 +146,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
             requested.decrementAndGet();
             return true;
           }
-          if (computation.closed()) {
+          if (computation.isOver()) {
             throw computation.closedException();
           }
           threads.park();

@@ -16,9 +16,9 @@ import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.StackRoom;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Waiters;
-import dev.evergreen.core.work.Workers;
 import java.util.List;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
@@ -114,6 +114,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
    * where this saves another and nobody limits the waiting.
    */
   void startOnce(boolean mayBorrow) {
+    StackRoom.check();
     var scope = Scope.current();
     boolean started;
     boolean insideWrite;
@@ -135,8 +136,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       parts.backlog().runScheduled();
       run.runLent(next);
     } else {
-      var turn = scope.turn();
-      accept(run, run.execute(turn), insideWrite ? turn : null, next);
+      accept(run, run.execute(scope), insideWrite ? scope.turn() : null, next);
     }
     base.workers().fork(next);
   }
@@ -308,12 +308,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     }
   }
 
-  boolean closed() {
-    synchronized (guard) {
-      return closed;
-    }
-  }
-
   Freshness freshness() {
     return inDoubt ? Freshness.IN_DOUBT : Freshness.CURRENT;
   }
@@ -321,10 +315,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   void wakeConsumers() {
     consumers.wake(base.workers());
     observers.wake(base.workers());
-  }
-
-  Workers workers() {
-    return base.workers();
   }
 
   GrainException closedException() {
@@ -335,6 +325,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   }
 
   void close() {
+    StackRoom.check();
     Edges released;
     synchronized (guard) {
       if (closed) {

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param home the activation whose code runs; null for a computation outside of grains
  * @param turn the turn on whose thread it runs, if it does
  * @param reader the run of a summary, if it is one
- * @param outer the scope of the same thread that this is a branch of
+ * @param outer the scope of the same thread that this is a branch of, or a computation inside of
  */
 record Scope(
     Workers workers,

@@ -69,7 +69,7 @@ final class StateCell<S> implements State<S> {
       var stored = base.storage().load(id);
       loading.end(null);
       return stored;
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       loading.end(e);
       throw e;
     }
@@ -195,7 +195,7 @@ final class StateCell<S> implements State<S> {
               + ": this node was given up, so that the grain may be active elsewhere; what the"
               + " operation did is forgotten. Call again, by another node",
           e);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return new StateNotSavedException(
           id
               + ": the storage failed ("
@@ -211,7 +211,7 @@ final class StateCell<S> implements State<S> {
       long stored = storage.save(id, revision, bytes);
       saving.end(null);
       return stored;
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       saving.end(e);
       throw e;
     }

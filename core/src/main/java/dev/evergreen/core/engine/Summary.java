@@ -261,14 +261,18 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
     }
 
     /**
-     * Executes on a thread that the application lent. Its interruption is the application's affair:
-     * what the run ended with then is no result, and the computation runs again on another thread.
+     * Executes on a thread that the application lent. Its interruption is the application's affair,
+     * and so is how much of its stack is left: what the run failed with then is no result, and the
+     * computation runs again on another thread.
      */
     void runLent(Tasks next) {
       baton.acquire();
       var outcome = executeAlone();
       boolean interrupted = Thread.currentThread().isInterrupted();
-      accept(this, interrupted && outcome instanceof Outcome.Threw ? null : outcome, next);
+      boolean failed =
+          outcome instanceof Outcome.Threw(var failure, var original)
+              && (interrupted || original instanceof StackOverflowError);
+      accept(this, failed ? null : outcome, next);
     }
 
     private @Nullable Outcome executeAlone() {
@@ -281,8 +285,8 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
       }
     }
 
-    /** Executes on the calling thread, which holds the baton; of a turn, if it is in one. */
-    @Nullable Outcome execute(@Nullable Turn borrowed) {
+    /** Executes on the calling thread, which holds the baton; inside of a turn, if it is in one. */
+    @Nullable Outcome execute(@Nullable Scope lender) {
       if (discarded()) {
         return null;
       }
@@ -290,7 +294,8 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
       var span = cause == null ? null : base.tracing().run(cause, toString());
       String failure = null;
       try {
-        var scope = new Scope(base.workers(), owner, borrowed, reads, baton, null, null);
+        var turn = lender == null ? null : lender.turn();
+        var scope = new Scope(base.workers(), owner, turn, reads, baton, null, lender);
         return new Outcome.Returned(scope.call(Summary.this::compute));
       } catch (Scope.Unwanted e) {
         return null;

@@ -41,7 +41,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
    * @throws NodeStoppedException if the node has stopped
    */
   static <T extends @Nullable Object> Tracker<T> of(RootComputation<T> computation) {
-    if (computation.closed()) {
+    if (computation.isOver()) {
       throw computation.closedException();
     }
     return new Tracker<>(computation);
@@ -50,7 +50,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   @Override
   public T next() {
     refuseEndlessWait();
-    return awaitResult(computation.workers().never(), true)
+    return awaitResult(computation.base.workers().never(), true)
         .orElseThrow(computation::closedException)
         .get();
   }
@@ -76,7 +76,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   }
 
   private long deadline(Duration timeout) {
-    return computation.workers().nanos() + Nanos.of(timeout);
+    return computation.base.workers().nanos() + Nanos.of(timeout);
   }
 
   @Override
@@ -93,7 +93,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
       public boolean hasNext() {
         if (ahead == null) {
           try {
-            ahead = awaitResult(computation.workers().never(), true).orElse(null);
+            ahead = awaitResult(computation.base.workers().never(), true).orElse(null);
           } catch (ComputationClosedException | NodeStoppedException e) {
             return false;
           }
@@ -137,14 +137,14 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
       waiters.add(Thread.currentThread());
       try {
         if (!done.getAsBoolean()
-            && !Scope.await(computation.workers(), scope, done, deadline, false)) {
+            && !Scope.await(computation.base.workers(), scope, done, deadline, false)) {
           return Optional.empty();
         }
       } finally {
         waiters.remove(Thread.currentThread());
       }
       if (over()) {
-        throw closed && !computation.closed()
+        throw closed && !computation.isOver()
             ? new ComputationClosedException("the tracker was closed")
             : computation.closedException();
       }
@@ -156,7 +156,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   }
 
   private boolean over() {
-    return closed || computation.closed();
+    return closed || computation.isOver();
   }
 
   private RootComputation.State present() {

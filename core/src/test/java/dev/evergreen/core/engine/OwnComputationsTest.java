@@ -7,10 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.Node;
+import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.State;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -39,6 +43,10 @@ class OwnComputationsTest {
 
     /** Sets the amount twice, and asks one computation of all its life each time. */
     List<Long> setTwiceAndAsk(long first, long second);
+
+    /** What is first: a computation of its own that reads the gate, or a branch that is done. */
+    @ReadOnly
+    String first() throws Exception;
   }
 
   /** The computation of {@link Account#setAndAsk}. */
@@ -95,6 +103,22 @@ class OwnComputationsTest {
       long one = kept.tracker().next();
       state.set(new Amount(second));
       return List.of(one, kept.tracker().next());
+    }
+
+    @Override
+    public String first() throws Exception {
+      try (var ofGate = context.reactive(this::ofGate)) {
+        return Parallel.first(List.of(() -> ofGate.tracker().next(), () -> "the other branch"));
+      }
+    }
+
+    private String ofGate() {
+      try {
+        var gates = context.grains().withTimeout(Duration.ofSeconds(2));
+        return gates.get(TestGrains.Gate.class, "g").readWhenOpen();
+      } catch (GrainTimeoutException e) {
+        return "nobody opened the gate";
+      }
     }
   }
 
@@ -167,6 +191,13 @@ class OwnComputationsTest {
     var account = node.grains().get(Account.class, "a");
     assertEquals(List.of(5L, 6L), account.setTwiceAndAsk(5, 6));
     assertEquals(List.of(7L, 8L), account.setTwiceAndAsk(7, 8));
+  }
+
+  /** It may run on the branch's thread, and is part of the branch then. */
+  @Test
+  void aComputationThatABranchWaitsForKeepsNoOtherBranchFromRunning() throws Exception {
+    assertEquals("the other branch", account.first());
+    TestGrains.GateGrain.open.countDown();
   }
 
   /** There is nothing for others yet, which is not to be looked for without a pause. */

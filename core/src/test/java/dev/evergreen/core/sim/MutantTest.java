@@ -261,7 +261,7 @@ final class MutantTest {
                 new Mutant.Says(
                     "model.Outcome",
                     """
-                            } catch (RuntimeException | Error e) {
+                            } catch (Throwable e) {
                               yield failed(
                     """,
                     """
@@ -363,7 +363,7 @@ final class MutantTest {
                 "counts as not started"),
             // A computation showed what a write then took back.
             new Fault(
-                new Mutant.Says("engine.RootComputation", "insideWrite ? turn : null", "null"),
+                new Mutant.Says("engine.RootComputation", "insideWrite ? scope.turn() : null", "null"),
                 "a write computes what it then takes back",
                 "violated 2: a computation of"),
             // A result counts as one that reflects a write: while it is computed again,

@@ -85,7 +85,7 @@ public final class CallKey {
     try {
       var text = Arrays.toString(arguments);
       return text.substring(1, text.length() - 1);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return "?";
     }
   }

@@ -79,7 +79,7 @@ public final class Failures {
   public static void alone(String what, Runnable one) {
     try {
       one.run();
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       log(what, e);
     }
   }
@@ -103,7 +103,7 @@ public final class Failures {
   private static void log(Supplier<String> what, @Nullable Throwable thrown) {
     try {
       LOG.log(System.Logger.Level.WARNING, what, thrown);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return;
     }
   }
@@ -115,7 +115,7 @@ public final class Failures {
       return message == null || message.length() <= MAX_MESSAGE
           ? message
           : message.substring(0, MAX_MESSAGE - 1) + "…";
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return "(its message cannot be read: " + e.getClass().getName() + ")";
     }
   }
@@ -124,7 +124,7 @@ public final class Failures {
   private static @Nullable Throwable cause(Throwable thrown) {
     try {
       return thrown.getCause();
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return null;
     }
   }
@@ -133,7 +133,7 @@ public final class Failures {
     try {
       // A class may override it to return null, against its contract.
       return Objects.requireNonNullElse(thrown.getStackTrace(), NO_TRACE);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return NO_TRACE;
     }
   }

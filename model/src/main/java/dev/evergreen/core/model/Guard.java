@@ -27,7 +27,7 @@ public final class Guard {
   public void tell(Runnable event) {
     try {
       event.run();
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       failed(e);
     }
   }
@@ -42,7 +42,7 @@ public final class Guard {
   public <T> @Nullable T ask(Supplier<? extends @Nullable T> question) {
     try {
       return question.get();
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       failed(e);
       return null;
     }

@@ -41,7 +41,7 @@ public sealed interface Outcome {
       T x, T y, BiPredicate<? super T, ? super T> comparer) {
     try {
       return comparer.test(x, y);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return cannotTell("the comparer " + comparer.getClass().getName() + " failed", e);
     }
   }
@@ -50,7 +50,7 @@ public sealed interface Outcome {
   private static boolean same(@Nullable Object x, @Nullable Object y, ValueType type) {
     try {
       return type.same(x, y);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       return cannotTell("results of " + type + " cannot be compared", e);
     }
   }
@@ -89,7 +89,7 @@ public sealed interface Outcome {
           yield new Message.Answer.Returned(operation.result().encode(value));
         } catch (ValueLimitException e) {
           yield failed(new ValueTooLargeException(operation + ": the result is too large", e));
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
           yield failed(
               new InvalidGrainException(
                   operation + ": the result cannot be written: " + Failures.describe(e), e));
@@ -124,7 +124,7 @@ public sealed interface Outcome {
           yield new Returned(operation.result().decode(bytes));
         } catch (OutOfMemoryError e) {
           throw e;
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
           yield Threw.of(
               new GrainFailureException(
                   operation + ": the answer cannot be read: " + Failures.describe(e), e));

@@ -145,12 +145,12 @@ final class Handover {
       }
       triesAgain = true;
     }
-    startLeftLater();
-  }
-
-  private void triesNoMore() {
-    synchronized (left) {
-      triesAgain = false;
+    try {
+      startLeftLater();
+    } catch (RuntimeException | Error e) {
+      synchronized (left) {
+        triesAgain = false; // whoever ends its work next does what is left, or starts any
+      }
     }
   }
 
@@ -158,34 +158,28 @@ final class Handover {
     try {
       clock.after(AGAIN_NANOS, this::startLeft);
     } catch (RuntimeException | Error e) {
-      startLeftByThread();
-    }
-  }
-
-  private void startLeftByThread() {
-    try {
       threads.start(
           () -> {
             threads.parkNanos(AGAIN_NANOS);
             startLeft();
           });
-    } catch (RuntimeException | Error e) {
-      triesNoMore(); // whoever ends its work next does what is left, or starts any
     }
   }
 
   /** What is left stays there until there is a thread for it: it is done once, whoever comes. */
   private void startLeft() {
+    synchronized (left) {
+      triesAgain = false; // first, so that it is, wherever this ends
+    }
     try {
       for (var work = left.peek(); work != null; work = left.peek()) {
         threads.start(work);
         left.remove(work);
       }
     } catch (RuntimeException | Error e) {
-      startLeftLater();
+      tryAgain();
       return;
     }
-    triesNoMore();
     if (!left.isEmpty()) {
       tryAgain();
     }
