@@ -18,6 +18,7 @@ import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.reports.NodeReport;
+import dev.evergreen.settings.FreePorts;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
@@ -197,7 +198,7 @@ final class ClusterNodeTest {
                 .joinWithin(Duration.ofSeconds(10))
                 .links(shipped -> shipped.withDeadAfter(Duration.ofSeconds(5)))
                 .whenFenced(ended::complete));
-    int port = freePort();
+    int port = FreePorts.next();
     // Who has the lower address connects.
     try (var _ =
         new Relay(
@@ -330,12 +331,6 @@ final class ClusterNodeTest {
     }
   }
 
-  private static int freePort() throws IOException {
-    try (var free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return free.getLocalPort();
-    }
-  }
-
   /** A thread is no value. */
   interface Broken extends Grain {
     void take(Thread thread);
@@ -343,8 +338,8 @@ final class ClusterNodeTest {
 
   @Test
   void aStartThatFailsAtAGrainTypeOrTheStorageLeavesNoPortTaken() throws IOException {
-    int port = freePort();
-    int links = freePort();
+    int port = FreePorts.next();
+    int links = FreePorts.next();
     var failing =
         except(
             "fence",
@@ -369,7 +364,7 @@ final class ClusterNodeTest {
 
   @Test
   void whoFindsNoClusterInTimeSaysWhereItLooked() throws IOException {
-    int nobody = freePort();
+    int nobody = FreePorts.next();
     var failure =
         assertThrows(
             IllegalStateException.class,
@@ -417,7 +412,7 @@ final class ClusterNodeTest {
 
   @Test
   void theOthersAreFoundByNameInDns() throws IOException {
-    int port = freePort();
+    int port = FreePorts.next();
     var dns = new Seeds.Dns("127.0.0.1", port, 1, Duration.ofMillis(10));
     var first = start(describe().listen("127.0.0.1", port).linkPort(0).seeds(dns));
     var second = start(describe().seeds(dns));
