@@ -9,8 +9,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Ports of the loopback interface for processes that listen there later, or again and again. A port
- * that the system gives to whoever asks for any is none: while nobody listens there, it may be given
- * to an outgoing connection. Whoever listens at once needs none of these, but asks for port 0.
+ * that the system gives to whoever asks for any is none: while nobody listens there, it may be
+ * given to an outgoing connection. Whoever listens at once needs none of these, but asks for port
+ * 0.
  */
 public final class FreePorts {
 
