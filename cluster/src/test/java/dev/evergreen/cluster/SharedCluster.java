@@ -64,7 +64,9 @@ final class SharedCluster implements AutoCloseable {
       places = network().places();
     }
     var own = Files.createTempDirectory(directory, "cluster");
-    return cluster = new Processes(own, options, places, NAMES);
+    var begun = new Processes(own, options, places, NAMES);
+    cluster = begun;
+    return begun;
   }
 
   /** Whose wires a test may cut. */
