@@ -10,10 +10,10 @@ import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.State;
 import dev.evergreen.core.spi.Storage;
+import dev.evergreen.settings.FreePorts;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import org.junit.jupiter.api.Test;
@@ -80,10 +80,7 @@ class ClusterGuideTest {
 
   @Test
   void theGuidesCounterIsFoundFromBothNodes(@TempDir Path directory) throws IOException {
-    int port;
-    try (var free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      port = free.getLocalPort();
-    }
+    int port = FreePorts.next();
     try (var storage = SqliteStorage.open(directory.resolve("grains.db"));
         var first = start(storage, port, "127.0.0.1:" + port);
         var second = start(storage, 0, "127.0.0.1:" + port)) {

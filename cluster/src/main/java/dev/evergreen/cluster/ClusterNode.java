@@ -49,7 +49,6 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
-import java.util.stream.StreamSupport;
 import org.apache.pekko.Done;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
@@ -123,8 +122,8 @@ public final class ClusterNode implements Node {
   /** After so long without a connection for calls a node is missed that had one. */
   private final long unreachedNanos;
 
-  /** The same for one that never had any: it may be about to fail at its start by that. */
-  private final long neverReachedNanos;
+  /** Members that say no port for links, as was logged. */
+  private final Set<NodeId> withoutLinks = ConcurrentHashMap.newKeySet();
 
   private volatile Map<NodeId, Set<NodeId>> missedBy = Map.of();
 
@@ -144,7 +143,6 @@ public final class ClusterNode implements Node {
     var security = settings.security().orElse(null);
     var linkSettings = builder.links.apply(LinkSettings.of(settings.name()));
     this.unreachedNanos = linkSettings.deadAfter().toNanos();
-    this.neverReachedNanos = unreachedNanos + settings.joinWithin().toNanos();
     try {
       this.links = bindLinks(settings, linkSettings);
     } catch (RuntimeException e) {
@@ -220,8 +218,9 @@ public final class ClusterNode implements Node {
   }
 
   private void lostTrack(Throwable failure) {
-    tenure.end(); // also when it leaves
+    tenure.end();
     fence("it has lost track of the members: " + failure);
+    log.warning("lost-track", "reason", failure); // last, as what failed may be the log
   }
 
   private Roster roster() {
@@ -446,8 +445,8 @@ public final class ClusterNode implements Node {
     boolean wasReached = links.wasConnected(member.id());
     long nanos = links.brokenNanos(member.id());
     lookWhetherMissed(member, needed && wasReached && nanos > unreachedNanos && mayJudge());
-    if (needed && !wasReached && nanos > neverReachedNanos && member.reachable()) {
-      wasNeverReached(own, member);
+    if (needed && !wasReached && nanos > unreachedNanos && member.reachable()) {
+      wasNotReached(own, member, nanos);
     }
   }
 
@@ -460,25 +459,28 @@ public final class ClusterNode implements Node {
     }
   }
 
-  /** On a thread of its own, as this one is that of the timers. */
-  private void wasNeverReached(Member own, Member other) {
-    if (Unreached.endsItself(own, other, isOlder(other.id()), reachesHostBut(other.id()))) {
-      Thread.startVirtualThread(
-          () ->
-              fence(
-                  "within %d s there was never a connection for calls to %s. %s"
-                      .formatted(
-                          TimeUnit.NANOSECONDS.toSeconds(neverReachedNanos),
-                          withLinks(other),
-                          CAN_THEY_REACH)));
+  /** Pekko knows which of the two came up before the other, so that both agree. */
+  private void wasNotReached(Member own, Member other, long nanos) {
+    for (var member : cluster.state().getMembers()) {
+      if (Member.idOf(member).equals(other.id())) {
+        var patience = Unreached.patience(settings.joinWithin(), Member.joinWithin(member));
+        boolean isOlder = member.isOlderThan(cluster.selfMember());
+        if (nanos > unreachedNanos + patience.toNanos()
+            && Unreached.endsItself(own, other, isOlder, reachesHostBut(other.id()))) {
+          endAsNeverReached(other, nanos);
+        }
+      }
     }
   }
 
-  /** Whether another member came up before this one. Pekko numbers them, so that all agree. */
-  private boolean isOlder(NodeId other) {
-    var own = cluster.selfMember();
-    return StreamSupport.stream(cluster.state().getMembers().spliterator(), false)
-        .anyMatch(member -> Member.idOf(member).equals(other) && member.isOlderThan(own));
+  /** On a thread of its own, as this one is that of the timers. */
+  private void endAsNeverReached(Member other, long nanos) {
+    Thread.startVirtualThread(
+        () ->
+            fence(
+                "within %d s there was never a connection for calls to %s. %s"
+                    .formatted(
+                        TimeUnit.NANOSECONDS.toSeconds(nanos), withLinks(other), CAN_THEY_REACH)));
   }
 
   private boolean reachesHostBut(NodeId unreached) {
@@ -723,6 +725,8 @@ public final class ClusterNode implements Node {
         links.admit(
             member.id(), InetSocketAddress.createUnresolved(member.host(), member.linkPort()));
         node.found(grain -> true); // it may be one that was not heard of
+      } else if (withoutLinks.add(member.id())) {
+        log.warning("no-link-port", "other", member.id());
       }
     }
 
@@ -756,6 +760,7 @@ public final class ClusterNode implements Node {
     @Override
     public void gone(Set<NodeId> others) {
       others.forEach(other -> missed.remove(other.address()));
+      withoutLinks.removeAll(others);
       survivors.gone(others);
     }
   }

@@ -1,6 +1,7 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.Locale;
 
@@ -20,6 +21,8 @@ public record Member(NodeId id, int linkPort, boolean hosts, String status, bool
   static final String HOSTS = "grains";
 
   private static final String LINK_PORT = "links-";
+  private static final String JOIN_WITHIN = "joins-within-";
+  private static final int MOST_PORT = 65_535;
 
   /** As Pekko orders them, which keeps the half with the first when a cluster is halved. */
   static final Comparator<NodeId> NODES_BY_ADDRESS =
@@ -78,6 +81,16 @@ public record Member(NodeId id, int linkPort, boolean hosts, String status, bool
     return LINK_PORT + port;
   }
 
+  /** How it tells them after how long its start fails. */
+  static String joinRole(Duration limit) {
+    return JOIN_WITHIN + limit.toSeconds();
+  }
+
+  /** After how long the start of a member fails; zero if it does not say. */
+  static Duration joinWithin(org.apache.pekko.cluster.Member member) {
+    return Duration.ofSeconds(told(member, JOIN_WITHIN, Integer.MAX_VALUE));
+  }
+
   static NodeId idOf(org.apache.pekko.cluster.Member member) {
     return idOf(member.uniqueAddress());
   }
@@ -90,17 +103,29 @@ public record Member(NodeId id, int linkPort, boolean hosts, String status, bool
   }
 
   static Member of(org.apache.pekko.cluster.Member member, boolean reachable) {
-    int linkPort =
-        member.getRoles().stream()
-            .filter(role -> role.startsWith(LINK_PORT))
-            .mapToInt(role -> Integer.parseInt(role.substring(LINK_PORT.length())))
-            .findFirst()
-            .orElse(0);
     return new Member(
         idOf(member),
-        linkPort,
+        told(member, LINK_PORT, MOST_PORT),
         member.hasRole(HOSTS),
         member.status().toString().toLowerCase(Locale.ROOT),
         reachable);
+  }
+
+  /** A number that a member tells by a role; 0 if it tells none, or what none can be. */
+  private static int told(org.apache.pekko.cluster.Member member, String prefix, int most) {
+    return member.getRoles().stream()
+        .filter(role -> role.startsWith(prefix))
+        .mapToInt(role -> number(role.substring(prefix.length()), most))
+        .findFirst()
+        .orElse(0);
+  }
+
+  private static int number(String text, int most) {
+    try {
+      int number = Integer.parseInt(text);
+      return number >= 0 && number <= most ? number : 0;
+    } catch (NumberFormatException e) {
+      return 0;
+    }
   }
 }

@@ -65,7 +65,8 @@ final class PekkoSystem {
    * @throws IllegalArgumentException if a system property breaks what Evergreen promises
    */
   static Config config(ClusterSettings settings, int linkPort, Duration stopGrace) {
-    var roles = new ArrayList<>(List.of(Member.linkRole(linkPort)));
+    var roles =
+        new ArrayList<>(List.of(Member.linkRole(linkPort), Member.joinRole(settings.joinWithin())));
     if (settings.hosts()) {
       roles.add(Member.HOSTS);
     }

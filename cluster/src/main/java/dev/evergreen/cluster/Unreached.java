@@ -1,5 +1,7 @@
 package dev.evergreen.cluster;
 
+import java.time.Duration;
+
 /** What becomes of two members that hear each other by Pekko, while no calls pass between them. */
 final class Unreached {
 
@@ -8,6 +10,14 @@ final class Unreached {
   /** Two that host no grains need each other only to report. */
   static boolean needEachOther(Member one, Member other) {
     return one.hosts() || other.hosts();
+  }
+
+  /**
+   * How long nobody ends where calls have never passed between the two: one that has just come may
+   * be about to fail at its start by that, and no other is to end meanwhile.
+   */
+  static Duration patience(Duration joinWithin, Duration joinWithinOfOther) {
+    return joinWithin.compareTo(joinWithinOfOther) < 0 ? joinWithinOfOther : joinWithin;
   }
 
   /**

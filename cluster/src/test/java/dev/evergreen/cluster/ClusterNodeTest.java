@@ -17,7 +17,9 @@ import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Storage;
+import dev.evergreen.reports.LifeLog;
 import dev.evergreen.reports.NodeReport;
+import dev.evergreen.settings.FreePorts;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
@@ -36,14 +38,21 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.actor.Address;
 import org.apache.pekko.cluster.Cluster;
+import org.apache.pekko.cluster.MemberStatus;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -197,7 +206,7 @@ final class ClusterNodeTest {
                 .joinWithin(Duration.ofSeconds(10))
                 .links(shipped -> shipped.withDeadAfter(Duration.ofSeconds(5)))
                 .whenFenced(ended::complete));
-    int port = freePort();
+    int port = FreePorts.next();
     // Who has the lower address connects.
     try (var _ =
         new Relay(
@@ -208,8 +217,10 @@ final class ClusterNodeTest {
                   .listen("127.0.0.2", port)
                   .bind("127.0.0.4")
                   .linkPort(0)
+                  .joinWithin(Duration.ofSeconds(15)) // the longer one
                   .seeds(first.self().address()));
       var reason = ended.get(60, TimeUnit.SECONDS);
+      assertTrue(Integer.parseInt(reason.split(" ", -1)[1]) >= 20, reason);
       assertTrue(reason.contains("never a connection for calls to 127.0.0.2:" + port), reason);
       assertFalse(guest.live());
       await("the end of the guest", () -> first.members().size() == 2);
@@ -221,27 +232,93 @@ final class ClusterNodeTest {
     }
   }
 
-  /** Such as says that it takes links where no port can be. */
   @Test
-  void aNodeThatCannotMakeOutWhatItIsToldOfTheMembersEnds() throws Exception {
+  void aMemberThatSaysALinkPortThatThereIsNotEndsNobody() throws Exception {
+    var node = start(describe());
+    await("being ready", node::ready);
+    var guest = describe().seeds(node.self().address()).hostsNoGrains().described();
+    var other = PekkoSystem.start(guest, 70_000, Duration.ZERO, null);
+    try {
+      var cluster = joinedTo(node, other);
+      await("its being told of", () -> node.members().size() == 2);
+      await("its being up", () -> cluster.selfMember().status() == MemberStatus.up());
+      assertEquals(
+          List.of(0),
+          node.members().stream()
+              .filter(member -> !member.id().equals(node.self()))
+              .map(Member::linkPort)
+              .toList());
+      ledger(node, "l").put("node", 1);
+      assertTrue(node.live());
+    } finally {
+      endAtOnce(other);
+    }
+  }
+
+  /** Fails at a line of the life log, as no logger should. */
+  private static final class FailingLog extends Handler implements AutoCloseable {
+    private static final Logger LOG = Logger.getLogger(LifeLog.NAME);
+
+    private final Queue<String> said = new ConcurrentLinkedQueue<>();
+    private final String at;
+
+    FailingLog(String at) {
+      this.at = at;
+      LOG.addHandler(this);
+    }
+
+    @Override
+    public void publish(LogRecord line) {
+      said.add(line.getMessage());
+      if (line.getMessage().startsWith(at)) {
+        throw new IllegalStateException("a logger's");
+      }
+    }
+
+    @Override
+    public void flush() {}
+
+    @Override
+    public void close() {
+      LOG.removeHandler(this);
+    }
+  }
+
+  /** Whatever it fails at: what it was told then is lost. */
+  @Test
+  void aNodeThatCannotMakeOutWhatItIsToldOfTheMembersSaysSoAndEnds() throws Exception {
     var ended = new CompletableFuture<String>();
     var node = start(describe().whenFenced(ended::complete));
-    var other =
-        PekkoSystem.start(
-            describe().seeds(node.self().address()).described(), 70_000, Duration.ZERO, null);
-    try {
-      var cluster = Cluster.get(other);
-      var seed = Seeds.Address.parse(node.self().address());
-      var own = cluster.selfAddress();
-      cluster.join(new Address(own.protocol(), own.system(), seed.host(), seed.port()));
+    var guest = describe().seeds(node.self().address()).hostsNoGrains().described();
+    var other = PekkoSystem.start(guest, 1, Duration.ZERO, null);
+    try (var log = new FailingLog("event=member node=" + node.self())) {
+      joinedTo(node, other);
       var reason = ended.get(60, TimeUnit.SECONDS);
       assertTrue(reason.contains("lost track of the members"), reason);
       assertFalse(node.live());
       assertThrows(NodeStoppedException.class, () -> ledger(node, "l").entries());
+      var told = "event=lost-track node=" + node.self();
+      await("its saying so", () -> log.said.stream().anyMatch(line -> line.startsWith(told)));
     } finally {
-      other.terminate();
-      other.getWhenTerminated().toCompletableFuture().join();
+      endAtOnce(other);
     }
+  }
+
+  private static Cluster joinedTo(ClusterNode node, ActorSystem other) {
+    var cluster = Cluster.get(other);
+    var seed = Seeds.Address.parse(node.self().address());
+    var own = cluster.selfAddress();
+    cluster.join(new Address(own.protocol(), own.system(), seed.host(), seed.port()));
+    return cluster;
+  }
+
+  /** It does not wait for others to let it go. */
+  private static void endAtOnce(ActorSystem other) {
+    var cluster = Cluster.get(other);
+    cluster.down(cluster.selfAddress());
+    await("its end", cluster::isTerminated);
+    other.terminate();
+    other.getWhenTerminated().toCompletableFuture().join();
   }
 
   /** Whoever is asked last would not be asked. */
@@ -330,12 +407,6 @@ final class ClusterNodeTest {
     }
   }
 
-  private static int freePort() throws IOException {
-    try (var free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return free.getLocalPort();
-    }
-  }
-
   /** A thread is no value. */
   interface Broken extends Grain {
     void take(Thread thread);
@@ -343,8 +414,8 @@ final class ClusterNodeTest {
 
   @Test
   void aStartThatFailsAtAGrainTypeOrTheStorageLeavesNoPortTaken() throws IOException {
-    int port = freePort();
-    int links = freePort();
+    int port = FreePorts.next();
+    int links = FreePorts.next();
     var failing =
         except(
             "fence",
@@ -369,7 +440,7 @@ final class ClusterNodeTest {
 
   @Test
   void whoFindsNoClusterInTimeSaysWhereItLooked() throws IOException {
-    int nobody = freePort();
+    int nobody = FreePorts.next();
     var failure =
         assertThrows(
             IllegalStateException.class,
@@ -417,7 +488,7 @@ final class ClusterNodeTest {
 
   @Test
   void theOthersAreFoundByNameInDns() throws IOException {
-    int port = freePort();
+    int port = FreePorts.next();
     var dns = new Seeds.Dns("127.0.0.1", port, 1, Duration.ofMillis(10));
     var first = start(describe().listen("127.0.0.1", port).linkPort(0).seeds(dns));
     var second = start(describe().seeds(dns));

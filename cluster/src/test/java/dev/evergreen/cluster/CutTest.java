@@ -8,8 +8,13 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer.OrderAnnotation;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,14 +23,19 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Processes in network namespaces, one of which is cut off; skipped where none can be made. */
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
+@TestMethodOrder(OrderAnnotation.class)
 final class CutTest {
 
-  private static final String[] NAMES = {"n1", "n2", "n3"};
+  private static SharedCluster shared;
 
-  private final Path directory;
+  @BeforeAll
+  static void prepare(@TempDir Path directory) {
+    shared = new SharedCluster(directory, true);
+  }
 
-  CutTest(@TempDir Path directory) {
-    this.directory = directory;
+  @AfterAll
+  static void stop() {
+    shared.close();
   }
 
   static Stream<Arguments> wires() {
@@ -42,56 +52,57 @@ final class CutTest {
   @MethodSource("wires")
   void ofTwoThatDoNotHearEachOtherOneEndsAndTheOthersGoOn(boolean refused, List<String> options)
       throws Exception {
-    try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, options, network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.write();
-      cluster.probe(1);
-      var ended = cluster.drop("n3"); // that with the higher address
-      network.part("n1", "n3", refused);
-      assertEquals(75, ended.exitValue());
-      cluster.probe(2);
-      network.heal("n1");
-      cluster.still();
-      cluster.assertAllTrue();
-    }
+    shared.with(
+        options,
+        cluster -> {
+          cluster.write();
+          cluster.probe();
+          var ended = cluster.drop("n3"); // that with the higher address
+          shared.network().part("n1", "n3", refused);
+          assertEquals(75, ended.exitValue());
+          cluster.probe();
+          shared.network().heal("n1");
+          cluster.still();
+          cluster.assertAllTrue();
+        });
   }
 
   /** Pekko hears it all the time. */
   @Test
   void aNodeThatCallsDoNotReachEndsAndTheOthersGoOn() throws Exception {
     assumeAll();
-    try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.write();
-      cluster.probe(1);
-      var unreached = cluster.drop("n1");
-      network.silence("n1", cluster.linkPorts());
-      assertEquals(75, unreached.exitValue());
-      cluster.probe(2);
-      network.heal("n1");
-      cluster.still();
-      cluster.assertAllTrue();
-      cluster.start("n1");
-      cluster.assertAllTrue();
-    }
+    shared.with(
+        List.of(),
+        cluster -> {
+          cluster.write();
+          cluster.probe();
+          var name = cluster.oldest().name();
+          var unreached = cluster.drop(name);
+          shared.network().silence(name, cluster.linkPorts());
+          assertEquals(75, unreached.exitValue());
+          cluster.probe();
+          shared.network().heal(name);
+          cluster.still();
+          cluster.assertAllTrue();
+          cluster.start(name);
+          cluster.assertAllTrue();
+        });
   }
 
   /** Each is sure of the other's death; the storage decides. */
   @Test
-  void ofTwoThatGiveEachOtherUpOneGoesOn() throws Exception {
+  void ofTwoThatGiveEachOtherUpOneGoesOn(@TempDir Path directory) throws Exception {
     assumeAll();
     String[] two = {"n1", "n2"};
-    try (var network = Namespaces.orSkip(NAMES);
+    try (var network = Namespaces.orSkip(two);
         var cluster = new Processes(directory, List.of("evidence"), network.places(), two)) {
       cluster.start(two);
       cluster.write();
-      cluster.probe(1);
+      cluster.probe();
       network.part("n1", "n2", true);
       var ended = cluster.dropTheFirstThatEnds();
       assertEquals(75, ended.exitValue());
-      cluster.probe(2);
+      cluster.probe();
       network.heal("n1");
       cluster.still();
       cluster.assertAllTrue();
@@ -101,51 +112,53 @@ final class CutTest {
   @Test
   void aNodeThatIsCutOffWhileItLeavesEndsAndTheOthersGoOn() throws Exception {
     assumeAll();
-    try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.write();
-      cluster.probe(1);
-      var leaving = cluster.drop("n1");
-      leaving.beginToLeave();
-      network.cut("n1", Cut.DROPPED);
-      cluster.probe(2);
-      leaving.exitValue();
-      network.heal("n1");
-      cluster.still();
-      cluster.assertAllTrue();
-    }
+    shared.with(
+        List.of(),
+        cluster -> {
+          cluster.write();
+          cluster.probe();
+          var leaving = cluster.drop(cluster.oldest().name());
+          leaving.beginToLeave();
+          shared.network().cut(leaving.name(), Cut.DROPPED);
+          cluster.probe();
+          leaving.exitValue();
+          shared.network().heal(leaving.name());
+          cluster.still();
+          cluster.assertAllTrue();
+        });
   }
 
   static Stream<Arguments> takeovers() {
     return Stream.of(
-        arguments(Cut.DROPPED, List.of()),
         arguments(Cut.DROPPED, List.of("pings")),
         // The others take the refusals for its end, and keep the short margin only.
-        arguments(Cut.REFUSED, List.of("pings", "evidence")));
+        arguments(Cut.REFUSED, List.of("pings", "evidence")),
+        arguments(Cut.DROPPED, List.of()));
   }
 
   /** It is paused, too, so that the others have taken over before it finds that it is alone. */
+  @Order(1) // the others share the cluster of its last
   @ParameterizedTest
   @MethodSource("takeovers")
   void aWriteThatIsSavedWhenOthersMayHaveTakenOverIsNotAcknowledged(Cut how, List<String> options)
       throws Exception {
-    try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, options, network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.probe(1);
-      var former = cluster.drop(oneThatHasLedgers(cluster));
-      former.ask("hold", "held");
-      former.tell("once 7");
-      former.await(0, line -> line.startsWith("saving"));
-      network.cut(former.name(), how);
-      former.signal("STOP");
-      cluster.awaitReady();
-      cluster.nodes().getFirst().report("fresh"); // loads what was saved so far
-      former.resume();
-      assertEquals(75, former.exitValue());
-      cluster.assertAllTrue();
-    }
+    shared.with(
+        options,
+        cluster -> {
+          cluster.probe();
+          var former = cluster.drop(oneThatHasLedgers(cluster));
+          former.ask("hold", "held");
+          former.tell("once 7");
+          former.await(0, line -> line.startsWith("saving"));
+          shared.network().cut(former.name(), how);
+          former.signal("STOP");
+          cluster.awaitReady();
+          cluster.nodes().getFirst().report("fresh"); // loads what was saved so far
+          former.resume();
+          assertEquals(75, former.exitValue());
+          shared.network().heal(former.name());
+          cluster.assertAllTrue();
+        });
   }
 
   /** All ledgers were written. */
@@ -159,17 +172,17 @@ final class CutTest {
 
   @Test
   void aShortCutEndsNothing() throws Exception {
-    try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.write();
-      cluster.probe(1);
-      network.cut("n3", Cut.DROPPED);
-      network.heal("n3");
-      cluster.probe(2);
-      cluster.still();
-      cluster.assertAllTrue();
-      assertEquals(3, cluster.nodes().stream().filter(NodeProcess::alive).count());
-    }
+    shared.with(
+        List.of(),
+        cluster -> {
+          cluster.write();
+          cluster.probe();
+          shared.network().cut("n3", Cut.DROPPED);
+          shared.network().heal("n3");
+          cluster.probe();
+          cluster.still();
+          cluster.assertAllTrue();
+          assertEquals(3, cluster.nodes().stream().filter(NodeProcess::alive).count());
+        });
   }
 }

@@ -59,6 +59,7 @@ final class Processes implements AutoCloseable {
   private final Map<String, Integer> ports = new LinkedHashMap<>();
   private final Map<String, NodeProcess> running = new LinkedHashMap<>();
   private final List<NodeProcess> all = new ArrayList<>();
+  private long probes;
 
   Processes(Path directory, List<String> options, String... names) {
     this(directory, options, Map.of(), names);
@@ -84,6 +85,19 @@ final class Processes implements AutoCloseable {
     for (var name : names) {
       awaitStarted(name);
     }
+  }
+
+  /** The same for those that are not one of the cluster. */
+  void startWhoeverIsMissing() {
+    start(
+        ports.keySet().stream()
+            .filter(name -> !name.endsWith("links") && !running.containsKey(name))
+            .toArray(String[]::new));
+  }
+
+  /** The one that was started first: it coordinates, or one does that was started with it. */
+  NodeProcess oldest() {
+    return nodes().getFirst();
   }
 
   /** Starts one, and waits for nothing. */
@@ -176,7 +190,8 @@ final class Processes implements AutoCloseable {
   }
 
   /** Has every node write to every ledger and wait for its own trackers to show it, undoubted. */
-  void probe(long number) {
+  void probe() {
+    long number = ++probes;
     var marks = new HashMap<NodeProcess, Integer>();
     for (var node : nodes()) {
       marks.put(node, node.mark());

@@ -7,6 +7,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,12 +20,16 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 final class StartInACutTest {
 
-  private static final String[] NAMES = {"n1", "n2", "n3"};
+  private static SharedCluster shared;
 
-  private final Path directory;
+  @BeforeAll
+  static void prepare(@TempDir Path directory) {
+    shared = new SharedCluster(directory, true);
+  }
 
-  StartInACutTest(@TempDir Path directory) {
-    this.directory = directory;
+  @AfterAll
+  static void stop() {
+    shared.close();
   }
 
   /** The more telling ones first. */
@@ -35,24 +41,24 @@ final class StartInACutTest {
   @ParameterizedTest
   @MethodSource("cuts")
   void theFirstSeedBeginsNoClusterBesideTheOthers(Cut how) throws Exception {
-    try (var network = Namespaces.orSkip(NAMES);
-        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.drop("n1").kill();
-      network.cut("n1", how);
-      cluster.launch("n1");
-      var restarted = cluster.drop("n1");
-      restarted.await(0, line -> line.startsWith("starting"));
-      // Longer than Pekko waits for the others if it may give them up.
-      long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
-      for (long probe = 1; System.nanoTime() - until < 0; probe++) {
-        cluster.probe(probe);
-      }
-      assertEquals(List.of(), restarted.toldSince(0, "started"));
-      network.heal("n1");
-      cluster.take(restarted);
-      cluster.awaitStarted("n1");
-      cluster.assertAllTrue();
-    }
+    shared.with(
+        List.of(),
+        cluster -> {
+          cluster.drop("n1").kill();
+          shared.network().cut("n1", how);
+          cluster.launch("n1");
+          var restarted = cluster.drop("n1");
+          restarted.await(0, line -> line.startsWith("starting"));
+          // Longer than Pekko waits for the others if it may give them up.
+          long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+          while (System.nanoTime() - until < 0) {
+            cluster.probe();
+          }
+          assertEquals(List.of(), restarted.toldSince(0, "started"));
+          shared.network().heal("n1");
+          cluster.take(restarted);
+          cluster.awaitStarted("n1");
+          cluster.assertAllTrue();
+        });
   }
 }

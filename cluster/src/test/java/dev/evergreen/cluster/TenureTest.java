@@ -9,6 +9,7 @@ import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.work.Workers;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -19,6 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
@@ -226,27 +228,49 @@ class TenureTest {
 
   /** Somebody left who may not have seen that the first was given up: it waited for ever. */
   @Test
-  void whereThoseWhoStayAreNoMajorityForAWhileItIsTheSmallerPart() throws Exception {
-    tenure = of(B, Duration.ofMillis(100));
-    tenure.voters(List.of(A, B, C));
-    tenure.voters(List.of(B, C));
-    tenure.givenUp(A, true);
-    tenure.voters(List.of(B));
-    tenure.leaves(C);
-    tenure.gone(A);
-    assertFalse(CompletableFuture.supplyAsync(tenure::agree).get(30, TimeUnit.SECONDS));
+  void whereThoseWhoStayAreNoMajorityForAWhileItIsTheSmallerPart() {
+    inVirtualTime(
+        B,
+        (time, process) -> {
+          tenure.voters(List.of(A, B, C));
+          tenure.voters(List.of(B, C));
+          tenure.givenUp(A, true);
+          tenure.voters(List.of(B));
+          tenure.leaves(C);
+          tenure.gone(A);
+          assertSaysNoInTheEnd(time, process, tenure::agree);
+        });
+  }
+
+  /** Asks nobody who would answer. */
+  private void inVirtualTime(NodeId self, BiConsumer<VirtualTime, VirtualTime.Machine> test) {
+    var time = new VirtualTime(new SplittableRandom(7));
+    time.run(
+        () -> {
+          var process = time.machine(self.address());
+          var workers = new Workers(process, process, new SplittableRandom(7));
+          var margin = Duration.ofMillis(100);
+          tenure = new Tenure(self, margin, margin, (to, token) -> {}, workers);
+          test.accept(time, process);
+        });
+  }
+
+  private static void assertSaysNoInTheEnd(
+      VirtualTime time, VirtualTime.Machine process, BooleanSupplier asked) {
+    var said = new ArrayList<Boolean>();
+    process.start(() -> said.add(asked.getAsBoolean()));
+    time.world().sleep(TimeUnit.SECONDS.toNanos(9));
+    assertEquals(List.of(), said);
+    time.world().sleep(TimeUnit.SECONDS.toNanos(2));
+    assertEquals(List.of(false), said);
   }
 
   /** It is about to hear that the one that it misses has left in good order. */
   @Test
   void timeInWhichItStoodStillMakesNothingHopeless() {
-    var time = new VirtualTime(new SplittableRandom(7));
-    time.run(
-        () -> {
-          var process = time.machine("b");
-          var workers = new Workers(process, process, new SplittableRandom(7));
-          var margin = Duration.ofMillis(100);
-          tenure = new Tenure(B, margin, margin, (to, token) -> {}, workers);
+    inVirtualTime(
+        B,
+        (time, process) -> {
           tenure.voters(List.of(A, B, C));
           giveUp(A, B, C);
           var agrees = new AtomicBoolean();
@@ -528,9 +552,12 @@ class TenureTest {
   }
 
   @Test
-  void withoutAMajorityItIsGivenUpAfterAWhile() throws Exception {
-    tenure = of(A, Duration.ofMillis(100));
-    tenure.voters(List.of(A, B, C));
-    assertFalse(confirmed());
+  void withoutAMajorityItIsGivenUpAfterAWhile() {
+    inVirtualTime(
+        A,
+        (time, process) -> {
+          tenure.voters(List.of(A, B, C));
+          assertSaysNoInTheEnd(time, process, tenure::confirmed);
+        });
   }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.spi.NodeId;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 final class UnreachedTest {
@@ -35,6 +36,14 @@ final class UnreachedTest {
         assertEquals(reachesAnother, Unreached.endsItself(GUEST, HOST, isOlder, reachesAnother));
       }
     }
+  }
+
+  /** Else guests end one after the other by a host that nobody reaches, before its start fails. */
+  @Test
+  void theLongerPatienceOfTheTwoCounts() {
+    var minute = Duration.ofMinutes(1);
+    assertEquals(minute, Unreached.patience(Duration.ZERO, minute));
+    assertEquals(minute, Unreached.patience(minute, Duration.ofSeconds(30)));
   }
 
   @Test

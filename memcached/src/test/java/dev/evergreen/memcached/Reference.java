@@ -1,9 +1,8 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.settings.FreePorts;
 import java.io.IOException;
 import java.net.ConnectException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,10 +37,7 @@ record Reference(Process process, int port) implements AutoCloseable {
 
   private static Reference start(Path program, String... options)
       throws IOException, InterruptedException {
-    int port;
-    try (var free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      port = free.getLocalPort();
-    }
+    int port = FreePorts.next();
     var command = new ArrayList<>(List.of(program.toString(), "-p", "" + port, "-U", "0"));
     command.addAll(List.of("-l", "127.0.0.1", "-u", "nobody"));
     command.addAll(List.of(options));

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.http.Origin;
 import dev.evergreen.proxy.storage.StorageOptions;
+import dev.evergreen.settings.FreePorts;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -75,7 +75,7 @@ final class CacheTestsTest {
   private @Nullable Proxy proxy;
 
   private Proxy start() throws IOException {
-    int port = freePort();
+    int port = FreePorts.next();
     var started =
         node("server/server.mjs", Map.of("npm_config_port", "" + port))
             .redirectErrorStream(true)
@@ -91,12 +91,6 @@ final class CacheTestsTest {
                 .withStorage(StorageOptions.memory(64 << 20)));
     proxy = made;
     return made;
-  }
-
-  private static int freePort() throws IOException {
-    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
-    }
   }
 
   private static ProcessBuilder node(String script, Map<String, String> configuration)

@@ -7,13 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.StoreKind;
+import dev.evergreen.settings.FreePorts;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -297,7 +297,7 @@ final class ShimCommandTest {
     var authority = files + "/authority.pem";
     var certificate = files + "/node.pem";
     var key = files + "/node.key";
-    var tlsPort = "" + freePort();
+    var tlsPort = "" + FreePorts.next();
     try (var _ =
         RedisProcess.start(
             Files.createDirectory(folder.resolve("strict")),
@@ -323,12 +323,6 @@ final class ShimCommandTest {
           key);
       assertEquals("OK", ask("SET a 1"));
       assertEquals("1", ask("GET a"));
-    }
-  }
-
-  private static int freePort() throws IOException {
-    try (var any = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return any.getLocalPort();
     }
   }
 

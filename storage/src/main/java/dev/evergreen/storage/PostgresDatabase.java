@@ -64,7 +64,8 @@ final class PostgresDatabase {
   private void prepare() {
     long deadline = System.nanoTime() + settings.patience().toNanos();
     long longest = settings.patience().dividedBy(4).toMillis();
-    for (long wait = FIRST_WAIT_MILLIS; true; wait = Math.min(2 * wait, longest)) {
+    long wait = FIRST_WAIT_MILLIS;
+    while (true) {
       try (var connection = DriverManager.getConnection(settings.url(), properties())) {
         // What another has made must be seen once it was waited for.
         connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
@@ -79,8 +80,14 @@ final class PostgresDatabase {
           throw new StorageException(cannotOpen(locked ? whyLocked(e) : e.toString()), e);
         }
         LockSupport.parkNanos(locked ? REST_NANOS : RETRY_NANOS);
+        wait = Math.min(nextWait(wait, locked), longest);
       }
     }
+  }
+
+  /** Longer only after it was too short: all who save wait meanwhile, too. */
+  static long nextWait(long wait, boolean locked) {
+    return locked ? 2 * wait : wait;
   }
 
   private static String whyLocked(SQLException e) {
@@ -158,7 +165,8 @@ final class PostgresDatabase {
           key bytea not null,
           revision bigint not null,
           state bytea not null
-        )""");
+        )\
+        """);
     statement.execute("create table grain_state_version (version integer not null)");
     statement.execute("insert into grain_state_version values (1)");
   }
@@ -172,7 +180,8 @@ final class PostgresDatabase {
           incarnation bigint not null,
           alive boolean not null,
           primary key (cluster, address, incarnation)
-        )""");
+        )\
+        """);
   }
 
   /** Gives connections to servers up that take no writes. */
@@ -211,7 +220,8 @@ final class PostgresDatabase {
               else current_setting('synchronous_commit') end, false),
           (select count(set_config(name, value, false)) from pg_settings
             join (values ('plan_cache_mode', 'force_generic_plan'), ('enable_seqscan', 'off'),
-              ('jit', 'off')) as known (key, value) on key = name)"""
+              ('jit', 'off')) as known (key, value) on key = name)\
+        """
             .formatted(settings.patience().toMillis()));
     return config;
   }

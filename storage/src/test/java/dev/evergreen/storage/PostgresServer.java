@@ -5,9 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.settings.FreePorts;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -45,9 +44,7 @@ public final class PostgresServer {
   private PostgresServer(Path binaries) throws Exception {
     this.binaries = binaries;
     directory = Files.createTempDirectory("evergreen-postgres");
-    try (var socket = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
-      port = socket.getLocalPort();
-    }
+    port = FreePorts.next();
     var password = Files.writeString(directory.resolve("password"), PASSWORD);
     if (isRoot()) {
       for (var path : List.of(directory, password)) {

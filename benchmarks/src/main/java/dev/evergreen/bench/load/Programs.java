@@ -1,9 +1,8 @@
 package dev.evergreen.bench.load;
 
+import dev.evergreen.settings.FreePorts;
 import java.io.File;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -55,10 +54,8 @@ public final class Programs {
     return said;
   }
 
-  /** A port of the loopback interface that nobody has at this moment. */
+  /** A port of the loopback interface that nobody has, for a program that listens there. */
   public static int freePort() throws IOException {
-    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
-    }
+    return FreePorts.next();
   }
 }

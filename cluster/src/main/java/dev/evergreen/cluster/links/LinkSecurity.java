@@ -15,6 +15,7 @@ import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -48,6 +49,8 @@ import javax.net.ssl.X509TrustManager;
 public final class LinkSecurity {
 
   private static final Duration LOOK_EVERY = Duration.ofSeconds(10);
+  private static final Duration LEAST_PAUSE = Duration.ofMillis(50);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(5);
   private static final String[] PROTOCOLS = {"TLSv1.3"};
 
   private final PemFiles files;
@@ -123,6 +126,12 @@ public final class LinkSecurity {
   /** The same with another time after which the files are looked at again; 10 seconds if unset. */
   public LinkSecurity lookingEvery(Duration value) throws IOException, GeneralSecurityException {
     return new LinkSecurity(files, hostNames, value);
+  }
+
+  /** After which {@link #context} is to be called again, so that files are not looked at late. */
+  Duration lookPause() {
+    var half = lookEvery.dividedBy(2);
+    return Collections.max(List.of(LEAST_PAUSE, Collections.min(List.of(half, LONGEST_PAUSE))));
   }
 
   /**

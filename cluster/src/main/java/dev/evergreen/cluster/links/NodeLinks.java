@@ -30,7 +30,6 @@ public final class NodeLinks implements Links, AutoCloseable {
 
   private static final int SEND_BUFFER = 256 << 10;
   private static final int BACKLOG = 128;
-  private static final Duration LOOK_AT_TRUST = Duration.ofSeconds(5);
   private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(3);
 
@@ -105,7 +104,9 @@ public final class NodeLinks implements Links, AutoCloseable {
     again(settings.deadAfter().dividedBy(3), this::beat);
     if (security != null) {
       // Who is trusted no more is noticed also while nobody connects.
-      again(LOOK_AT_TRUST, () -> Thread.ofVirtual().name("link-security").start(security::context));
+      again(
+          security.lookPause(),
+          () -> Thread.ofVirtual().name("link-security").start(security::context));
     }
   }
 

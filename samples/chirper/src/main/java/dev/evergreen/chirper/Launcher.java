@@ -1,5 +1,6 @@
 package dev.evergreen.chirper;
 
+import dev.evergreen.settings.FreePorts;
 import dev.evergreen.settings.Signals;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -90,9 +91,13 @@ final class Launcher {
     this.err = err;
     var sockets = new ArrayList<ServerSocket>();
     try {
-      // All are held until all are known, so that they differ.
-      pages = reserve(plan.port(), plan.nodes(), sockets);
-      clusterPorts = reserve(0, plan.nodes(), sockets);
+      // These are held until the others are known, so that they differ. None may be one that a
+      // connection could have when a node is started again.
+      pages =
+          plan.port() == 0
+              ? FreePorts.next(plan.nodes())
+              : reserve(plan.port(), plan.nodes(), sockets);
+      clusterPorts = FreePorts.next(plan.nodes());
     } finally {
       for (var socket : sockets) {
         socket.close();
@@ -104,7 +109,7 @@ final class Launcher {
       throws IOException {
     var ports = new ArrayList<Integer>();
     for (int i = 0; i < count; i++) {
-      int wanted = first == 0 ? 0 : first + i;
+      int wanted = first + i;
       try {
         sockets.add(new ServerSocket(wanted, 1, InetAddress.getLoopbackAddress()));
       } catch (IOException e) {
@@ -113,7 +118,7 @@ final class Launcher {
                 .formatted(first, first + count - 1, wanted),
             e);
       }
-      ports.add(sockets.getLast().getLocalPort());
+      ports.add(wanted);
     }
     return ports;
   }

@@ -1,10 +1,10 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.settings.FreePorts;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -27,7 +27,7 @@ final class RedisServer implements AutoCloseable {
   private RedisServer(List<String> more) throws IOException {
     directory = Files.createTempDirectory("shim-redis");
     socket = directory.resolve("redis.sock");
-    port = freePort();
+    port = FreePorts.next();
     command.addAll(
         List.of(
             PROGRAM,
@@ -55,12 +55,6 @@ final class RedisServer implements AutoCloseable {
   static boolean isInstalled() {
     return List.of(System.getenv("PATH").split(":")).stream()
         .anyMatch(folder -> Files.isExecutable(Path.of(folder, PROGRAM)));
-  }
-
-  static int freePort() throws IOException {
-    try (var any = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return any.getLocalPort();
-    }
   }
 
   private Process launch() throws IOException {

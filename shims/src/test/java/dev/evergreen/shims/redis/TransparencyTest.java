@@ -3,6 +3,7 @@ package dev.evergreen.shims.redis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.settings.FreePorts;
 import dev.evergreen.shims.Address;
 import dev.evergreen.tls.ClientTls;
 import dev.evergreen.tls.ServerTls;
@@ -208,7 +209,7 @@ class TransparencyTest {
   void transportsMakeNoDifference(String listen, String upstream, @TempDir Path directory)
       throws IOException, GeneralSecurityException, InterruptedException {
     var files = Certificates.make(directory);
-    int tlsPort = RedisServer.freePort();
+    int tlsPort = FreePorts.next();
     try (var redis =
         RedisServer.start(
             "--tls-port", "" + tlsPort,

@@ -1,0 +1,85 @@
+package dev.evergreen.cluster;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Three processes that the tests of a class use one after the other, as the start of a cluster is
+ * most of what such a test costs. Each test begins with all three, started again where the last one
+ * has ended some. After a test that fails the next one begins with others.
+ */
+final class SharedCluster implements AutoCloseable {
+
+  static final String[] NAMES = {"n1", "n2", "n3"};
+
+  private final Path directory;
+  private final boolean inNamespaces;
+  private List<String> options = List.of();
+  private @Nullable Namespaces network;
+  private @Nullable Processes cluster;
+
+  /**
+   * Makes nothing yet.
+   *
+   * @param inNamespaces whether in network namespaces, without which its tests are skipped
+   */
+  SharedCluster(Path directory, boolean inNamespaces) {
+    this.directory = directory;
+    this.inNamespaces = inNamespaces;
+  }
+
+  /** What a test does with it. It leaves no wire cut, and nobody who writes. */
+  interface Trial {
+    void run(Processes cluster) throws Exception;
+  }
+
+  /** Runs a test with processes of these options: those of the last test, if they were the same. */
+  void with(List<String> wanted, Trial trial) throws Exception {
+    if (!wanted.equals(options)) {
+      close();
+      options = wanted;
+    }
+    boolean whole = false;
+    try {
+      var used = cluster == null ? begin() : cluster;
+      used.startWhoeverIsMissing();
+      trial.run(used);
+      whole = true;
+    } finally {
+      if (!whole) {
+        close();
+      }
+    }
+  }
+
+  private Processes begin() throws IOException {
+    var places = Map.<String, Processes.Place>of();
+    if (inNamespaces) {
+      network = Namespaces.orSkip(NAMES);
+      places = network().places();
+    }
+    var own = Files.createTempDirectory(directory, "cluster");
+    var begun = new Processes(own, options, places, NAMES);
+    cluster = begun;
+    return begun;
+  }
+
+  /** Whose wires a test may cut. */
+  Namespaces network() {
+    return Objects.requireNonNull(network);
+  }
+
+  @Override
+  public void close() {
+    try (var _ = network;
+        var _ = cluster) {
+      network = null;
+      cluster = null;
+    }
+  }
+}
