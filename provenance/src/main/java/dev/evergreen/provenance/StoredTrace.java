@@ -617,7 +617,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   @Override
   public boolean isOver(long epoch, long later) {
-    return epoch < later && session.read(() -> processes.differ(epoch, later));
+    return epoch < later && session.read(() -> processes.isOver(epoch, later));
   }
 
   /** Whether operations of a row, or of those before it, may have been sent on several lanes. */
