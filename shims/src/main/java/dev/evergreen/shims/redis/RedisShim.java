@@ -191,8 +191,8 @@ public final class RedisShim implements AutoCloseable {
 
   /**
    * Makes a connection to the store that is the one on record: not to one that has come in its
-   * place while that is not on record. Of those to a process none is older than that by which it was
-   * met, as far as that can be known.
+   * place while that is not on record. None is older than that by which its process was met, as far
+   * as that can be known: else it would be taken for one of a former recorder.
    */
   Connection connect() throws IOException {
     while (true) {
