@@ -113,7 +113,7 @@ public final class Spool implements AutoCloseable {
   private long lastOver;
 
   /** The number with which this recorder began; 0 if that is not to be told. */
-  private long start;
+  private volatile long start;
 
   /** The processes that will do nothing more of what earlier recorders have sent. */
   private final Set<Optional<String>> free = new HashSet<>();
