@@ -18,14 +18,21 @@ enum Dropped {
   ELSEWHERE("the spool was full; a former process may still do what was dropped"),
 
   /**
-   * Some may still take effect, and no recorder can tell when not, as the one has ended that has
-   * dropped them: nobody else knows for which processes they were, and any may come back.
+   * Some may still take effect, as the recorder has ended that has dropped them: nobody else knows
+   * for which processes they were, and any may come back.
    */
   STRAYED("a recorder has ended, and what it has dropped may still take effect"),
 
   /**
+   * Of this nothing is left at the process that the store is, as the present recorder has found
+   * out; if the store is another one, it may still take effect.
+   */
+  AWAY("a recorder has ended, and another process may still do what it has dropped"),
+
+  /**
    * Requests that were on record are destroyed. Some may still take effect, and nobody knows which
-   * they were, and for which processes.
+   * they were, for which processes, and of which recorder. So nothing ends it until another one
+   * begins to record, which comes after all of them.
    */
   LOST("the spool was damaged; what is lost may still take effect");
 
@@ -47,12 +54,12 @@ enum Dropped {
 
   /** Whether something may take effect while the store is the process that it is. */
   boolean mayTakeEffect() {
-    return this != OVER && this != ELSEWHERE;
+    return this != OVER && this != ELSEWHERE && this != AWAY;
   }
 
-  /** Whether nothing ends it. */
+  /** Whether it goes on behind whatever a recorder knows of what it has dropped itself. */
   boolean lasts() {
-    return this == STRAYED || this == LOST;
+    return this == STRAYED || this == AWAY || this == LOST;
   }
 
   static Dropped of(String why) {

@@ -7,8 +7,9 @@ enum FrameKind {
   /** The process ends in order: whatever is open then has no known outcome. */
   END(1),
   /**
-   * A store as it is from now on; text: its kind, its address, what is known of it; subject: 1 if
-   * something that this recorder has dropped may still take effect.
+   * A store as it is from now on; text: its kind, its address, what is known of it; subjects: 1 if
+   * something that this recorder has dropped may still take effect; and if nothing is left at the
+   * process of what earlier recorders have sent, the number with which this one began.
    */
   EPOCH(2),
   /** A client's connection; subject: the epoch; text: address, name, user, protocol. */
@@ -34,9 +35,9 @@ enum FrameKind {
   /** Something that did not pass the recorder; subject: the epoch; body: the evidence. */
   OUTSIDE(14),
   /**
-   * Something is missing here; about: how many frames at least that had no room; subject: 1 if
-   * something that was dropped may still take effect, 2 if not, 0 if it is not for want of room (or
-   * of a former version, which did not tell); text: why.
+   * Something is missing here; about: how many frames at least that had no room; first subject: 1
+   * if something that was dropped may still take effect, 2 if not, 0 if it is not for want of room
+   * (or of a former version, which did not tell); second subject: as with an epoch; text: why.
    */
   GAP(15);
 

@@ -293,12 +293,13 @@ final class LoadSession implements AutoCloseable {
     switch (frame.kind()) {
       case START -> {
         endAll();
-        if (dropped != Dropped.OVER && !dropped.lasts()) {
+        // Of what is lost, too: all of it was sent before.
+        if (dropped != Dropped.OVER && dropped != Dropped.STRAYED) {
           noteDropped(seq, 0, Dropped.STRAYED);
         }
       }
       case END -> endAll();
-      case EPOCH -> epoch(texts(frame), droppedBy(frame));
+      case EPOCH -> epoch(texts(frame), droppedBy(frame), frame.secondSubject());
       case CONNECT -> connect(frame.firstSubject(), cleanTexts(frame));
       case CHANGE -> change(frame.firstSubject(), cleanTexts(frame));
       case DISCONNECT -> {
@@ -317,8 +318,10 @@ final class LoadSession implements AutoCloseable {
       case OUTSIDE -> outside(frame.firstSubject(), Payload.of(frame.body()));
       case GAP -> {
         if (frame.about() > 0 || frame.firstSubject() != 0) {
-          // Of what another recorder has dropped this one knows nothing.
-          noteDropped(seq, frame.about(), dropped.lasts() ? dropped : droppedBy(frame));
+          var now = droppedBy(frame);
+          if (frame.about() > 0 || now != dropped) {
+            noteDropped(seq, frame.about(), now);
+          }
         } else {
           gap(seq, 0, texts(frame)[0]);
         }
@@ -388,20 +391,37 @@ final class LoadSession implements AutoCloseable {
         "insert into outside values (?, ?, ?, ?)", seq, known, at, clean.content().toArray());
   }
 
-  /** What the recorder says of all that it has dropped itself. */
-  private static Dropped droppedBy(SpoolReader frame) {
+  /**
+   * What the recorder says of all that it has dropped itself; and of what others have only that it
+   * is over for the present process.
+   */
+  private Dropped droppedBy(SpoolReader frame) {
     long state = frame.firstSubject();
-    return state == Spool.UNDER_WAY
-        ? Dropped.UNDER_WAY
-        : state == Spool.ELSEWHERE ? Dropped.ELSEWHERE : Dropped.OVER;
+    var own =
+        state == Spool.UNDER_WAY
+            ? Dropped.UNDER_WAY
+            : state == Spool.ELSEWHERE ? Dropped.ELSEWHERE : Dropped.OVER;
+    if (dropped == Dropped.LOST || !dropped.lasts()) {
+      return dropped.lasts() ? dropped : own;
+    }
+    boolean over = frame.secondSubject() > 0 && !own.mayTakeEffect();
+    return over ? Dropped.AWAY : Dropped.STRAYED;
   }
 
-  private void epoch(String[] texts, Dropped now) throws SQLException {
-    if (dropped != now && !dropped.lasts()) {
+  /**
+   * Begins an epoch.
+   *
+   * @param overBefore the row below which all is over for it; 0 if that is not known. Where
+   *     something is lost, what this recorder has sent may count as of an epoch before it.
+   */
+  private void epoch(String[] texts, Dropped now, long overBefore) throws SQLException {
+    if (dropped != now) {
       noteDropped(seq, 0, now);
     }
+    boolean isOver = overBefore > 0 && dropped != Dropped.LOST;
+    var facts = isOver ? texts[2] + "\n" + StoreKind.OVER_BEFORE + overBefore : texts[2];
     statements.update(
-        "insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
+        "insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], facts, at);
     lastEpoch = seq;
   }
 

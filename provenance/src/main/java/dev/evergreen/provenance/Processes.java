@@ -1,7 +1,9 @@
 package dev.evergreen.provenance;
 
 import java.sql.SQLException;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;
@@ -13,13 +15,20 @@ import java.util.TreeMap;
  *
  * <p>A process may come back after another one, as where a relay or a name leads to one of several,
  * and then do what it was asked before. So something is over in an epoch only if that epoch's
- * process certainly is none to which it may have been sent.
+ * process certainly is none to which it may have been sent, or a recorder has found out that
+ * nothing is left at that process of what was sent before it began to record.
  */
 final class Processes {
   private final ReadSession session;
 
   /** Of each epoch that is known, what its process is called, if that is told. */
   private final NavigableMap<Long, Optional<String>> names = new TreeMap<>();
+
+  /** Of each epoch that is known, the row below which all is over for its process; 0 for none. */
+  private final Map<Long, Long> overBefore = new HashMap<>();
+
+  /** The same of each process, by what is known so far. */
+  private final Map<Optional<String>, Long> overFor = new HashMap<>();
 
   private final Set<Optional<String>> seen = new HashSet<>();
 
@@ -47,10 +56,18 @@ final class Processes {
     learnt = false;
   }
 
-  /** Whether what is on record of two epochs was certainly sent to different processes. */
-  boolean differ(long one, long other) throws SQLException {
+  /**
+   * Whether what was sent in an epoch was certainly over when a later one began, for whatever is on
+   * record of that: it was sent to another process, or that of the later one has nothing of it left.
+   */
+  boolean isOver(long epoch, long later) throws SQLException {
     learn();
-    return !isBlurred(one) && !isBlurred(other) && StoreKind.isAnother(name(one), name(other));
+    if (isBlurred(later)) {
+      return false;
+    }
+    var known = names.floorKey(later);
+    return (known != null && epoch < overBefore.getOrDefault(known, 0L))
+        || (!isBlurred(epoch) && StoreKind.isAnother(name(epoch), name(later)));
   }
 
   /** Whether the epoch's process certainly is none of any earlier one. */
@@ -95,6 +112,13 @@ final class Processes {
           seen.add(Optional.empty());
         }
         var process = StoreKind.process(found.getString(2));
+        if (process.isPresent()) {
+          // It will be so whenever the store is that process.
+          long told = StoreKind.overBefore(found.getString(2));
+          long row = Math.max(told, overFor.getOrDefault(process, 0L));
+          overFor.put(process, row);
+          overBefore.put(id, row);
+        }
         boolean isOther = !seen.contains(process) && !seen.contains(Optional.<String>empty());
         if (process.isPresent() && isOther) {
           fresh.add(id);

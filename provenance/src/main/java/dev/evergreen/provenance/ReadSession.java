@@ -1,5 +1,6 @@
 package dev.evergreen.provenance;
 
+import java.math.BigDecimal;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
@@ -123,9 +124,13 @@ final class ReadSession implements AutoCloseable {
     }
     if (!allowed.isZero() && System.nanoTime() - deadline > 0) {
       throw new TraceException(
-          "The question takes longer than %d s; the command line has no limit"
-              .formatted(allowed.toSeconds()));
+          "The question takes longer than %s s; the command line may give it more, by --within"
+              .formatted(seconds(allowed)));
     }
+  }
+
+  private static String seconds(Duration time) {
+    return BigDecimal.valueOf(time.toNanos(), 9).stripTrailingZeros().toPlainString();
   }
 
   /** A row that is found below another; the statement's one parameter. */

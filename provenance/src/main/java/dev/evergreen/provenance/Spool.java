@@ -109,6 +109,15 @@ public final class Spool implements AutoCloseable {
   /** What was told last of what was dropped. */
   private long lastTold = OVER;
 
+  /** What was told last of {@link #overBefore}. */
+  private long lastOver;
+
+  /** The number with which this recorder began; 0 if that is not to be told. */
+  private volatile long start;
+
+  /** The processes that will do nothing more of what earlier recorders have sent. */
+  private final Set<Optional<String>> free = new HashSet<>();
+
   /** Of lanes, the requests that were dropped and may still take effect. */
   private final Map<Long, UnderWay> droppedOn = new HashMap<>();
 
@@ -172,7 +181,7 @@ public final class Spool implements AutoCloseable {
     if (sync != null) {
       sync.start();
     }
-    append(FrameKind.START, (byte) 0, 0, 0, 0, NOTHING, 0, 0);
+    start = Math.max(0, append(FrameKind.START, (byte) 0, 0, 0, 0, NOTHING, 0, 0));
   }
 
   /** Where there is no room for that, the clock before is not taken for this one. */
@@ -266,13 +275,40 @@ public final class Spool implements AutoCloseable {
       long at = claim(segment, SpoolSegment.FRAME_HEADER + length, 1);
       if (at != SpoolSegment.FULL) {
         long last = droppedState();
-        fill(segment, at, FrameKind.EPOCH, (byte) 0, last, 0, 0, text, 0, length);
+        long over = overBefore();
+        fill(segment, at, FrameKind.EPOCH, (byte) 0, last, over, 0, text, 0, length);
         lastTold = last;
+        lastOver = over;
         return segment.number(at);
       }
       if (!roll(segment)) {
+        // What is sent now may be taken for what was sent in an epoch of an earlier recorder.
+        start = 0;
         return drop(FrameKind.EPOCH, 0, 1);
       }
+    }
+  }
+
+  /** Whether others have recorded here before, of whom something may be left at the store. */
+  public boolean hasFormer() {
+    return start > 1;
+  }
+
+  /**
+   * Records that a process of the store will do nothing more of what earlier recorders here have
+   * sent, to it or any other: now, and whenever the store is that process. To be called before its
+   * epoch begins, if that is known by then: else what is under way at that place counts as if it
+   * might come later.
+   *
+   * @param process what it is called in the facts of its epochs, behind {@link StoreKind#PROCESS}
+   */
+  public void formerIsOver(String process) {
+    rolling.lock();
+    try {
+      free.add(Optional.of(process));
+      tellDropped(current);
+    } finally {
+      rolling.unlock();
     }
   }
 
@@ -636,6 +672,11 @@ public final class Spool implements AutoCloseable {
     return mayStray || !droppedOn.isEmpty() ? UNDER_WAY : strayed.isEmpty() ? OVER : ELSEWHERE;
   }
 
+  /** Below which number all is over for the process that the store is; 0 if that is not known. */
+  private long overBefore() {
+    return free.contains(process) ? start : 0;
+  }
+
   /**
    * Writes at once that something is missing here, as the process may be killed, or nothing else be
    * recorded; and whether something that was dropped may still take effect. In a file that is full
@@ -644,7 +685,8 @@ public final class Spool implements AutoCloseable {
    */
   private void tellDropped(SpoolSegment segment) {
     long state = droppedState();
-    if (closed || (dropped == told && state == lastTold)) {
+    long over = overBefore();
+    if (closed || (dropped == told && state == lastTold && over == lastOver)) {
       return;
     }
     long missing = dropped - told;
@@ -653,13 +695,15 @@ public final class Spool implements AutoCloseable {
     if (at == SpoolSegment.FULL) {
       long now = System.nanoTime() + clockOffset;
       state = UNDER_WAY;
+      over = 0;
       at = segment.putLast(FrameKind.GAP, now, state, missing, WAS_FULL);
     } else {
-      fill(segment, at, FrameKind.GAP, (byte) 0, state, 0, missing, WAS_FULL, 0, length);
+      fill(segment, at, FrameKind.GAP, (byte) 0, state, over, missing, WAS_FULL, 0, length);
     }
     if (at != SpoolSegment.FULL) {
       told = dropped;
       lastTold = state;
+      lastOver = over;
       gapped = segment.number(at);
     }
   }

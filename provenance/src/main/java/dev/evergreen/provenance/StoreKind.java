@@ -33,6 +33,13 @@ public interface StoreKind {
    */
   String CLOCK = "clock: ";
 
+  /**
+   * How a line of an epoch's facts begins that tells the row below which all is over that was sent,
+   * to whatever process: the store will do nothing more of it in this epoch. The loader writes it,
+   * for a recorder that has {@linkplain Spool#formerIsOver found that out}.
+   */
+  String OVER_BEFORE = "over before: ";
+
   /** Which process the store is, by an epoch's facts; empty if they do not tell. */
   static Optional<String> process(String facts) {
     return facts
@@ -41,6 +48,18 @@ public interface StoreKind {
         .map(line -> line.substring(PROCESS.length()).strip())
         .filter(name -> !name.isEmpty())
         .findFirst();
+  }
+
+  /** The row below which all is over, by an epoch's facts; 0 if they do not tell. */
+  static long overBefore(String facts) {
+    return facts
+        .lines()
+        .filter(line -> line.startsWith(OVER_BEFORE))
+        .map(line -> line.substring(OVER_BEFORE.length()))
+        .filter(row -> row.matches("[0-9]{1,18}"))
+        .mapToLong(Long::parseLong)
+        .max()
+        .orElse(0);
   }
 
   /** Whether the store certainly is another process than it was. */

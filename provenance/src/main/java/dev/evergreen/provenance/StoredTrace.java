@@ -617,7 +617,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   @Override
   public boolean isOver(long epoch, long later) {
-    return epoch < later && session.read(() -> processes.differ(epoch, later));
+    return epoch < later && session.read(() -> processes.isOver(epoch, later));
   }
 
   /** Whether operations of a row, or of those before it, may have been sent on several lanes. */
@@ -669,8 +669,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
   }
 
-  /** Lets what is asked from now on take so long at most; see {@link ReadSession#allow}. */
-  void allow(Duration limit) {
+  /**
+   * Lets what is asked from now on take so long at most: after that it fails with a {@link
+   * TraceException} that says so. Zero for no limit.
+   */
+  public void allow(Duration limit) {
     session.allow(limit);
   }
 

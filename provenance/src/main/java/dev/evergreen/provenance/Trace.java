@@ -76,8 +76,9 @@ public interface Trace {
 
   /**
    * Whether what was sent in an epoch, if it took effect at all, had done so when another epoch
-   * began: for then the store was another process. An epoch may also begin where the same one goes
-   * on: with another role, or for another recorder.
+   * began: for then the store was another process, or had nothing left of it. An epoch may also
+   * begin where the same one goes on with what it was asked: with another role, or for another
+   * recorder.
    */
   default boolean isOver(long epoch, long later) {
     return epoch < later;

@@ -1,6 +1,7 @@
 package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -469,6 +470,171 @@ final class DroppedTest {
     epoch("one");
     set("8");
     assertEquals(Certainty.GAP, ask("get k"), "it is there again");
+  }
+
+  /** The next recorder begins, and finds nothing of this one at some processes. */
+  private void beginAnew(String... processes) throws IOException {
+    spool.close();
+    begin();
+    for (var process : processes) {
+      spool.formerIsOver(process);
+    }
+  }
+
+  /** Whatever a recorder has dropped that has ended: for such a process it is over. */
+  @Test
+  void theGapEndsAtAProcessThatHasNothingLeft() throws IOException {
+    beginAnew("one");
+    epoch("one");
+    assertEquals(Certainty.GAP, askNow("get k"), "it was carried out somewhere before");
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    epoch("two");
+    set("5");
+    assertEquals(Certainty.GAP, ask("get k"), "this one may have it");
+    spool.formerIsOver("two");
+    assertEquals(Certainty.GAP, askNow("get k"), "it may have been carried out until now");
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    epoch("one");
+    set("7");
+    assertEquals(Certainty.CERTAIN, ask("get k"), "it has still nothing");
+    beginAnew();
+    epoch("one");
+    set("8");
+    assertEquals(Certainty.GAP, ask("get k"), "what the last one has dropped it knows alone");
+    beginAnew("one");
+    epoch("one");
+    set("9");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  private Certainty askNow(String line) throws IOException {
+    long _ = load(spool.directory());
+    return ask(line);
+  }
+
+  /** What this recorder drops itself is not over then. */
+  @Test
+  void thatNothingIsLeftOfOthersEndsNoOtherGap() throws IOException {
+    beginAnew("one");
+    epoch("one");
+    long own = fill("set k 4");
+    load();
+    set("5");
+    assertEquals(Certainty.GAP, ask("get k"), "it may be carried out now");
+    spool.formerIsOver("one");
+    set("6");
+    assertEquals(Certainty.GAP, ask("get k"), "it may be carried out now");
+    spool.reply(own, Frames.bytes("ok"));
+    set("7");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** That it is another process now has no room on record. */
+  @Test
+  void theGapIsThereAgainWhereAnEpochHasNoRoom() throws IOException {
+    beginAnew("one");
+    epoch("one");
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    long own = fill("set k 5");
+    assertTrue(spool.epoch("tiny", "here", StoreKind.PROCESS + "two") < 0);
+    load();
+    spool.reply(own, Frames.bytes("ok"));
+    set("6");
+    assertEquals(Certainty.GAP, ask("get k"), "two may do now what was dropped first");
+  }
+
+  @Test
+  void whatIsLostIsOverWhereNothingIsLeft() throws Exception {
+    spool.reply(dropped, Frames.bytes("ok"));
+    long lost = other.send("set k lostlostlost");
+    recorded.exchange("set k 5", "ok");
+    spool.reply(lost, Frames.bytes("ok"));
+    spool.close();
+    tear("lostlostlost");
+    begin();
+    spool.formerIsOver("one");
+    epoch("one");
+    set("6");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    try (var session =
+        LoadSession.open(
+            TraceDatabase.of(trace, ""), Redactor.open(trace, List.of()), "the spool")) {
+      session.lost(3, true);
+      session.commit(session.position());
+    }
+    epoch("one");
+    set("7");
+    assertEquals(Certainty.GAP, ask("get k"), "this may be of the present recorder");
+    beginAnew("one");
+    epoch("one");
+    set("8");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+  }
+
+  /** A recorder that was killed has left a request; nothing had no room. */
+  @ParameterizedTest
+  @ValueSource(strings = {"one", "two"})
+  void whatWasUnderWayIsOverWhereNothingIsLeft(String process) throws IOException {
+    spool.close();
+    trace = directory.resolve("another");
+    begin();
+    assertFalse(spool.hasFormer());
+    epoch("one", StoreKind.EMPTY);
+    other.send("set k 1");
+    set("2");
+    assertEquals(Certainty.ONE_OF, ask("get k"));
+    beginAnew();
+    assertTrue(spool.hasFormer());
+    epoch("one");
+    set("3");
+    assertEquals(Certainty.ONE_OF, ask("get k"), "it may be carried out now");
+    beginAnew(process);
+    epoch(process);
+    set("4");
+    assertEquals(Certainty.CERTAIN, ask("get k"));
+    try (var stored = StoredTrace.open(trace.toString(), Duration.ZERO)) {
+      var marks = stored.marks(Cell.ALL, 0, Long.MAX_VALUE, 100);
+      assertTrue(marks.stream().noneMatch(mark -> mark.kind() == StoredTrace.Mark.Kind.GAP));
+    }
+    beginAnew();
+    epoch(process);
+    set("5");
+    assertEquals(Certainty.CERTAIN, ask("get k"), "it has still nothing");
+    epoch("three");
+    epoch("one");
+    set("6");
+    var again = process.equals("one") ? Certainty.CERTAIN : Certainty.ONE_OF;
+    assertEquals(again, ask("get k"), "one may be there again");
+  }
+
+  /** What is sent then may be on record as of an epoch of the recorder before. */
+  @Test
+  void whoseEpochHasNoRoomDoesNotTellWhatIsOver() throws IOException {
+    spool.reply(dropped, Frames.bytes("ok"));
+    while (recorded.exchange(LONG, "ok") > 0) {
+      // Until it is full.
+    }
+    killed();
+    try (var first = spool) {
+      begin();
+      spool.formerIsOver("one");
+      while (spool.push(0, 0, Frames.bytes("room")) > 0) {
+        // Until it is full again.
+      }
+      long epoch = spool.epoch("tiny", "here", StoreKind.PROCESS + "one");
+      assertTrue(epoch < 0);
+      load();
+      var late = new Line(spool, epoch, 0, spool.lane(epoch, "late"));
+      late.send("set k 5");
+      epoch("one");
+      set("6");
+      assertNotEquals(Certainty.CERTAIN, ask("get k"), "it may be carried out now");
+      spool.close();
+      spool = first;
+    }
   }
 
   /** Changes a bit of the frame that holds a text. */

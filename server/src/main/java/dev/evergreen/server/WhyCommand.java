@@ -6,6 +6,7 @@ import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.StoredTrace.Connected;
 import dev.evergreen.provenance.TraceView;
 import dev.evergreen.provenance.Why;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
@@ -78,6 +79,13 @@ public final class WhyCommand extends TraceOptions {
       description = "The most operations of a cause or a list (default: ${DEFAULT-VALUE}).")
   private int limit;
 
+  @Option(
+      names = "--within",
+      paramLabel = "SECONDS",
+      defaultValue = "60",
+      description = "So long an answer may take; 0 for no limit (default: ${DEFAULT-VALUE}).")
+  private double within;
+
   /** Made by picocli. */
   WhyCommand() {}
 
@@ -85,6 +93,7 @@ public final class WhyCommand extends TraceOptions {
   int run(StoredTrace trace) {
     check(limit > 0, "--limit must be positive");
     check(row == null || row > 0, "--row must be positive");
+    check(within >= 0, "--within must not be negative");
     awaitLoaded(trace);
     long before = before(trace);
     long epoch = trace.epoch(before);
@@ -98,6 +107,7 @@ public final class WhyCommand extends TraceOptions {
     if (client != null && words.isEmpty()) {
       return list(trace, before);
     }
+    trace.allow(Duration.ofNanos((long) (within * 1e9)));
     var question = question(trace, before, epoch);
     try {
       return question.isEmpty() ? failed(notFound()) : answer(trace, question.get());

@@ -96,6 +96,15 @@ class WhyCommandTest {
   }
 
   @Test
+  void givesUpWhatTakesTooLongAndSaysSo() {
+    exchange(anna, "+OK\r\n", "SET", "a", "1");
+    var said = run(1, "why", "redis", "--within", "0.000001", "GET", "a");
+    assertTrue(said.contains("takes longer than 0.000001 s") && said.contains("--within"), said);
+    assertTrue(run(0, "why", "redis", "--within", "0", "GET", "a").startsWith("GET a -> 1"));
+    assertTrue(run(2, "why", "redis", "--within", "-1", "GET", "a").contains("--within must"));
+  }
+
+  @Test
   void namesTheDeletionThatMadeAValueNil() {
     exchange(anna, "+OK\r\n", "SET", "a", "1");
     long del = exchange(bert, ":1\r\n", "DEL", "a");

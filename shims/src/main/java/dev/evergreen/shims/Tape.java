@@ -45,6 +45,18 @@ public final class Tape {
     }
   }
 
+  /** Whether others have recorded before, of whom something may be left at the store. */
+  public boolean hasFormer() {
+    return spool != null && spool.hasFormer();
+  }
+
+  /** Says that a process of the store will do nothing more of what these have sent. */
+  public void formerIsOver(String process) {
+    if (spool != null) {
+      spool.formerIsOver(process);
+    }
+  }
+
   /** What the clock says by which is recorded. */
   public Instant now() {
     return spool == null ? Instant.now() : spool.now();

@@ -5,8 +5,10 @@ import dev.evergreen.fibers.Connection;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.ProtocolException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /** Asks what the shim itself has to ask, by a connection that nobody else uses meanwhile. */
@@ -24,6 +26,33 @@ final class Exchange {
     String text() {
       return new String(bytes, StandardCharsets.ISO_8859_1);
     }
+  }
+
+  /** Sends a request in RESP2, and answers its reply, which has so many bytes at most. */
+  static Reply askLong(Connection connection, byte[] request, int most) throws IOException {
+    connection.write(request);
+    connection.flush();
+    var scanner = new ReplyScanner();
+    var buffer = ByteBuffer.allocate(Math.min(most, Buffers.SIZE));
+    while (!scanner.scan(buffer, buffer.position())) {
+      if (scanner.strange()) {
+        throw new ProtocolException("the store does not speak Redis's protocol");
+      }
+      if (!buffer.hasRemaining()) {
+        buffer = longer(buffer, most);
+      }
+      if (connection.read(buffer) < 0) {
+        throw new EOFException("the store has ended the connection");
+      }
+    }
+    return new Reply(scanner.kind(), Arrays.copyOf(buffer.array(), scanner.at));
+  }
+
+  private static ByteBuffer longer(ByteBuffer full, int most) throws IOException {
+    if (full.capacity() == most) {
+      throw new ProtocolException("a reply to the shim's own request is too long");
+    }
+    return ByteBuffer.allocate(Math.min(most, 2 * full.capacity())).put(full.flip());
   }
 
   /** Sends requests together, and answers their replies, which must be short. */

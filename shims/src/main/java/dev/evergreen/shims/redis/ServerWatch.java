@@ -48,6 +48,7 @@ final class ServerWatch {
   private final String user;
   private final String password;
   private @Nullable Connection connection;
+  private final Leftovers leftovers;
 
   /**
    * Whether no client was let in yet, so that nothing can have come between what the store says of
@@ -71,10 +72,14 @@ final class ServerWatch {
 
   private volatile Duration threshold = Duration.ofSeconds(5);
 
+  /** How often it has become known which store it is. */
+  private volatile int lives;
+
   ServerWatch(RedisShim shim, String user, String password) {
     this.shim = shim;
     this.upstream = shim.upstream;
     this.tape = shim.tape;
+    this.leftovers = new Leftovers(shim);
     this.user = user;
     this.password = password;
   }
@@ -151,6 +156,7 @@ final class ServerWatch {
     if (first && "master".equals(field(replication, "role")) && hasLoaded(replies.get(3).text())) {
       found.addAll(nothing(replies.get(4), replies.get(5).text()));
     }
+    leftovers.meet(made, field(server.text(), "run_id"), first);
     first = false;
     lock.lock();
     try {
@@ -158,6 +164,8 @@ final class ServerWatch {
       note(clock);
       followed = followed(replication);
       beginEpoch();
+      int before = lives;
+      lives = before + 1;
       known = true;
       changed.signalAll();
     } finally {
@@ -238,6 +246,14 @@ final class ServerWatch {
     }
   }
 
+  /**
+   * How often it has become known which store it is: a connection that was made before may be older
+   * than the one by which that was learnt last.
+   */
+  int lives() {
+    return lives;
+  }
+
   private void isUnknown(boolean asked) {
     lock.lock();
     try {
@@ -281,6 +297,7 @@ final class ServerWatch {
     } finally {
       lock.unlock();
     }
+    leftovers.meetAgain();
   }
 
   private void readThreshold(String reply) {
@@ -334,7 +351,8 @@ final class ServerWatch {
     return facts;
   }
 
-  private static String field(String info, String name) {
+  /** What INFO says of something; empty if nothing. */
+  static String field(String info, String name) {
     var matcher = Pattern.compile("(?m)^" + name + ":(\\S*)").matcher(info);
     return matcher.find() ? matcher.group(1) : "";
   }
@@ -348,12 +366,12 @@ final class ServerWatch {
       } catch (IOException | UncheckedIOException e) {
         LOG.log(Level.DEBUG, "the store is not there", e);
         isUnknown(true);
-        pause(PAUSE);
+        shim.sleep(PAUSE);
       } catch (RuntimeException | Error e) {
         // Who does not watch would let others be taken for the store that is on record.
         LOG.log(Watch.level(shim), "the shim could not look at the store", e);
         isUnknown(true);
-        pause(Watch.AFTER_FAULT);
+        shim.sleep(Watch.AFTER_FAULT);
       }
     }
   }
@@ -383,14 +401,6 @@ final class ServerWatch {
       look(present);
       present.readTimeout(BETWEEN_LOOKS);
       return true;
-    }
-  }
-
-  private void pause(Duration time) {
-    try {
-      shim.fibers.sleep(time);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 }

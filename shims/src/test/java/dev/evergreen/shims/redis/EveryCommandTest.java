@@ -57,6 +57,10 @@ class EveryCommandTest {
   private static final List<List<String>> ARGUMENTS =
       List.of(List.of(), List.of("k"), List.of("k", "1"), List.of("k", "1", "2"));
 
+  /** Their last argument is how many seconds they wait. */
+  private static final Set<String> WAITING =
+      Set.of("blpop", "brpop", "brpoplpush", "bzpopmin", "bzpopmax");
+
   private static List<String> names(RedisServer redis) {
     var names = new ArrayList<String>();
     var matcher = NAME.matcher(redis.ask("COMMAND", "LIST"));
@@ -71,6 +75,9 @@ class EveryCommandTest {
       for (var arguments : ARGUMENTS) {
         var words = new ArrayList<>(List.of(name.split("\\|", -1)));
         words.addAll(arguments);
+        if (WAITING.contains(name) && arguments.size() > 1) {
+          words.set(words.size() - 1, "0.01");
+        }
         client.send(words.toArray(String[]::new));
       }
       client.send("ECHO", "after");

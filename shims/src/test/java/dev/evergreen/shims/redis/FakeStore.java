@@ -3,6 +3,7 @@ package dev.evergreen.shims.redis;
 import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -58,12 +59,12 @@ final class FakeStore implements AutoCloseable {
       var in = new BufferedInputStream(socket.getInputStream());
       while (true) {
         var reply = replies.apply(String.join(" ", command(in)).toUpperCase(java.util.Locale.ROOT));
-        boolean whole = reply.startsWith("*") || reply.startsWith("+");
+        boolean whole = !reply.isEmpty() && "*+:-".indexOf(reply.charAt(0)) >= 0;
         var sent = whole ? reply : "$" + reply.length() + "\r\n" + reply + "\r\n";
         socket.getOutputStream().write(sent.getBytes(StandardCharsets.ISO_8859_1));
       }
-    } catch (IOException e) {
-      // It has ended.
+    } catch (IOException | UncheckedIOException e) {
+      // It has ended, or the test wants it to.
       return;
     }
   }

@@ -166,6 +166,28 @@ class FaultsTest {
         checkAcknowledged(trace, writers);
         checkCertain(trace, redis, writers);
       }
+      checkThatNothingComesLater(redis, writers);
+    }
+  }
+
+  /** What was under way when the shim was killed is over when the next one has begun. */
+  private void checkThatNothingComesLater(RedisServer redis, List<Writer> writers)
+      throws IOException {
+    try (var recording = load();
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + redis.port).withSpool(recording.spool()));
+        var client = Talk.to(Shimmed.port(shim))) {
+      for (var writer : writers) {
+        assertEquals("+OK\r\n", client.ask("SET", writer.key, "new"));
+      }
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(60)), "not loaded");
+      try (var trace = new Recorded(directory).trace()) {
+        for (var writer : writers) {
+          var answer = Recorded.ask(trace, "0", "GET " + writer.key);
+          assertEquals(Certainty.CERTAIN, answer.certainty(), answer::toString);
+        }
+      }
     }
   }
 

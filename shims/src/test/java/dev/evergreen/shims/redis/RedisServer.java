@@ -42,7 +42,10 @@ final class RedisServer implements AutoCloseable {
             "--save",
             "",
             "--appendonly",
-            "no"));
+            "no",
+            // Else it waits five seconds for other replicas before it serves one.
+            "--repl-diskless-sync-delay",
+            "0"));
     command.addAll(more);
     process = launch();
   }

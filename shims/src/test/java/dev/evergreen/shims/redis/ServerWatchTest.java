@@ -8,8 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpoolSettings;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -17,11 +21,14 @@ import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What the shim makes of what a store says of itself. */
 @Timeout(60)
@@ -127,6 +134,108 @@ class ServerWatchTest {
       recording.close();
       store.cut();
       assertTrue(asked.await(30, TimeUnit.SECONDS), "nobody looks at the store any more");
+    }
+  }
+
+  /** What a store says that has given this recorder's first connection the number 7. */
+  private static String said(String request, String others) {
+    return switch (request) {
+      case "CLIENT ID" -> ":7\r\n";
+      case "CLIENT LIST" ->
+          others.startsWith("-")
+              ? others
+              : others + "id=7 addr=a:1 name= flags=N db=0\nid=8 addr=a:2 name= flags=N db=0\n";
+      default -> said(request, Duration.ZERO);
+    };
+  }
+
+  /**
+   * The links to others are none of a recorder's, nor is what has come later. A list in another
+   * form tells nothing.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "'', CERTAIN",
+    "'id=3 addr=a:0 name=flags=N flags=S db=0', CERTAIN",
+    "'id=3 addr=a:0 name= flags=M db=0', CERTAIN",
+    "'id=9 addr=a:0 name= flags=N db=0', CERTAIN",
+    "'id=3 addr=a:0 name= flags=N db=0', ONE_OF",
+    "'id=3 addr=a:0 name= flags=bP db=0', ONE_OF"
+  })
+  void whatIsLeftOfAFormerRecorderIsToldByTheNumbersOfClients(String other, Certainty certainty)
+      throws IOException {
+    var hears = new AtomicBoolean(true);
+    Function<String, String> replies =
+        request -> {
+          if (request.startsWith("SET ") && !hears.get()) {
+            throw new UncheckedIOException(new IOException("it does not answer"));
+          }
+          return said(request, other.isEmpty() ? "" : other + "\n");
+        };
+    try (var store = new FakeStore(replies)) {
+      hears.set(false);
+      set(store, "old");
+      hears.set(true);
+      set(store, "new");
+    }
+    assertEquals(certainty, ask("GET k", null).certainty());
+  }
+
+  private void set(FakeStore store, String value) throws IOException {
+    try (var recording = record();
+        var shim = before(store, recording.spool());
+        var client = Talk.to(Shimmed.port(shim))) {
+      client.send("SET", "k", value);
+      String _ = value.equals("old") ? client.rest() : client.reply();
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    }
+  }
+
+  private static RedisShim before(FakeStore store, Spool spool) throws IOException {
+    return RedisShim.start(Shimmed.settings("127.0.0.1:" + store.port()).withSpool(spool));
+  }
+
+  /** A request is destroyed on record: it may be in a script that is under way. */
+  @Test
+  void whatIsLeftIsLookedForUntilItHasGone() throws Exception {
+    var others = new AtomicReference<>("-BUSY Redis is busy running a script.\r\n");
+    var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20);
+    try (var store = new FakeStore(request -> said(request, others.get()))) {
+      try (var spool = Spool.open(directory.resolve("spool"), settings);
+          var shim = before(store, spool);
+          var client = Talk.to(Shimmed.port(shim))) {
+        client.ask("SET", "k", "destroyed");
+      }
+      tear("destroyed");
+      try (var recording = record();
+          var shim = before(store, recording.spool());
+          var client = Talk.to(Shimmed.port(shim))) {
+        assertEquals(Certainty.GAP, afterSetting(client, recording));
+        others.set("");
+        while (afterSetting(client, recording) != Certainty.CERTAIN) {
+          Thread.sleep(20);
+        }
+      }
+    }
+  }
+
+  private Certainty afterSetting(Talk client, Recording recording) throws IOException {
+    client.ask("SET", "k", "v");
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    return ask("GET k", null).certainty();
+  }
+
+  /** Changes a bit of the frame that holds a text. */
+  private void tear(String text) throws IOException {
+    try (var files = Files.list(directory.resolve("spool"))) {
+      for (var file : files.filter(Files::isRegularFile).toList()) {
+        var bytes = Files.readAllBytes(file);
+        int at = new String(bytes, StandardCharsets.ISO_8859_1).indexOf(text);
+        if (at >= 0) {
+          bytes[at] ^= 1;
+          Files.write(file, bytes);
+        }
+      }
     }
   }
 
