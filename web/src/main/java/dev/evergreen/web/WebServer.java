@@ -92,7 +92,7 @@ public final class WebServer implements AutoCloseable {
     var guard =
         new Guard(
             builder.address(), builder.hosts, builder.origins, builder.contentSecurityPolicy());
-    var answers = new Answers(settings);
+    var answers = new Answers(settings, counters);
     var replies = new Replies(guard, settings, counters, answers);
     edge =
         new Edge(

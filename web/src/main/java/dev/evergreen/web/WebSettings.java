@@ -30,11 +30,12 @@ import java.util.function.Consumer;
  * @param maxHeldBytesPerAddress of results that were made for one address, or for one who has
  *     signed in; raise it as the limit of connections of one address
  * @param maxAnswerBytes of all answers that clients have not taken yet, those of views, routes and
- *     commands; as much as {@code maxHeldBytes} by default
+ *     commands; as much as {@code maxHeldBytes} by default. Beyond it the slowest are cut, after a
+ *     fifth of {@code stallAfter}, and newcomers refused
  * @param maxAnswerBytesPerAddress of those to one address, or to one who has signed in; a single
  *     answer may be larger. Raise it as the limit of connections of one address
- * @param minBytesPerSecond a connection that takes less of what is written to it than this, on
- *     average since it last had taken all, is cut; {@code stallAfter} is its respite
+ * @param minBytesPerSecond a connection that takes less of what is written to it than this is cut;
+ *     {@code stallAfter} is its respite. One that takes more than a third of it may be spared
  * @param maxBytesPerSecond how much of results one live connection is sent, on average over ten
  *     seconds; it skips those that are replaced meanwhile
  * @param heartbeatEvery how often a live connection is written to when there is nothing to say
