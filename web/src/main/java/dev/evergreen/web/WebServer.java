@@ -99,7 +99,7 @@ public final class WebServer implements AutoCloseable {
             guard,
             settings,
             builder.authenticator,
-            new Standings(builder.node, builder.authenticator),
+            new Standings(builder.node, builder.authenticator, settings),
             builder.routesWith(hub),
             hub,
             peers,

@@ -44,6 +44,8 @@ import java.util.function.Consumer;
  * @param requestWithin how long a client may take to send a request
  * @param firstResultWithin how long a plain GET waits for a view's first result
  * @param keepViewFor how long a computation goes on after the last one who looked has left
+ * @param callerDoubtFor how long a live connection goes on while it cannot be found out whether its
+ *     caller still is who it was, as the grain that knows is not reached
  */
 public record WebSettings(
     int maxConnections,
@@ -69,7 +71,8 @@ public record WebSettings(
     Duration stallAfter,
     Duration requestWithin,
     Duration firstResultWithin,
-    Duration keepViewFor) {
+    Duration keepViewFor,
+    Duration callerDoubtFor) {
 
   /** What is right for most. */
   public static final WebSettings DEFAULT =
@@ -97,7 +100,8 @@ public record WebSettings(
           Duration.ofSeconds(10),
           Duration.ofSeconds(10),
           Duration.ofSeconds(5),
-          Duration.ofSeconds(10));
+          Duration.ofSeconds(10),
+          Duration.ofMinutes(2));
 
   public WebSettings {
     positive("maxConnections", maxConnections);
@@ -124,6 +128,7 @@ public record WebSettings(
     positive("requestWithin", requestWithin.toNanos());
     positive("firstResultWithin", firstResultWithin.toNanos());
     positive("keepViewFor", keepViewFor.toNanos());
+    positive("callerDoubtFor", callerDoubtFor.toNanos());
   }
 
   private static void positive(String name, long value) {
@@ -253,6 +258,11 @@ public record WebSettings(
     return with(copy -> copy.keepViewFor = value);
   }
 
+  /** These settings with another {@code callerDoubtFor}. */
+  public WebSettings withCallerDoubtFor(Duration value) {
+    return with(copy -> copy.callerDoubtFor = value);
+  }
+
   private WebSettings with(Consumer<Copy> change) {
     var copy = new Copy(this);
     change.accept(copy);
@@ -285,6 +295,7 @@ public record WebSettings(
     Duration requestWithin;
     Duration firstResultWithin;
     Duration keepViewFor;
+    Duration callerDoubtFor;
 
     Copy(WebSettings from) {
       maxConnections = from.maxConnections;
@@ -311,6 +322,7 @@ public record WebSettings(
       requestWithin = from.requestWithin;
       firstResultWithin = from.firstResultWithin;
       keepViewFor = from.keepViewFor;
+      callerDoubtFor = from.callerDoubtFor;
     }
 
     WebSettings settings() {
@@ -338,7 +350,8 @@ public record WebSettings(
           stallAfter,
           requestWithin,
           firstResultWithin,
-          keepViewFor);
+          keepViewFor,
+          callerDoubtFor);
     }
   }
 }

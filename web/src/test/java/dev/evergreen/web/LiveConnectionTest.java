@@ -45,7 +45,7 @@ class LiveConnectionTest {
           Caller.ANONYMOUS,
           counters,
           hub,
-          new Standings(node, request -> Caller.ANONYMOUS),
+          new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
           LiveConnectionTest::linger);
   private final WatchedView<LiveView.NoParams> live =
       hub.acquire(view, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
@@ -135,7 +135,7 @@ class LiveConnectionTest {
             WebSettings.DEFAULT.withMaxBytesPerSecond(length / 20),
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
             () -> {});
     slow.watch(
         hub.acquire(long1, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode()));
@@ -166,7 +166,7 @@ class LiveConnectionTest {
             Caller.ANONYMOUS,
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
             () -> awaitUninterruptibly(taken));
     int answers = 0;
     while (!slow.pauseReading()) {
@@ -230,7 +230,7 @@ class LiveConnectionTest {
             Caller.ANONYMOUS,
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
             () -> {
               throw new StackOverflowError();
             });

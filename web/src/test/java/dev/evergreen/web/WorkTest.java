@@ -218,7 +218,7 @@ final class WorkTest {
               settings,
               counters,
               hub,
-              new Standings(node, request -> Caller.ANONYMOUS),
+              new Standings(node, request -> Caller.ANONYMOUS, settings),
               ConcurrentHashMap.newKeySet());
     }
 
