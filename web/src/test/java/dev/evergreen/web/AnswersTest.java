@@ -9,12 +9,12 @@ import dev.evergreen.live.HandNode;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -166,7 +166,7 @@ final class AnswersTest {
     var settings =
         WebSettings.DEFAULT
             .withMaxAnswerBytes(3 * LARGE / 2)
-            .withStallAfter(Duration.ofSeconds(5));
+            .withStallAfter(Duration.ofSeconds(10));
     try (var server = start(settings);
         var _ = ask(server, "/large")) {
       for (var path : List.of("/large", "/live/large")) {
@@ -176,34 +176,43 @@ final class AnswersTest {
     }
   }
 
+  private static final int TAKES_NONE = 0;
+  private static final int TAKES_LITTLE = 1;
+  private static final int TAKES_MUCH = 2;
+  private static final int NOT_WAITED_FOR = 3;
+
   @Test
   void theSlowestPayAndNobodyElse() {
     var answers =
         answers(WebSettings.DEFAULT.withMaxAnswerBytes(10).withStallAfter(Duration.ofMillis(50)));
-    var gone = new ArrayList<String>();
+    var gone = new ArrayList<Integer>();
     var here = Caller.ANONYMOUS.payers("here");
-    var paces = new LinkedHashMap<String, Pace>();
-    for (var who : List.of("takes none", "takes little", "takes much", "is not waited for")) {
-      var pace = new Pace();
-      paces.put(who, pace);
-      answers.hold(here, 2);
-      answers.takenBy(
-          pace,
-          () -> {
-            gone.add(who);
-            answers.giveBack(here, 2);
-          });
-    }
+    IntFunction<Pace> held =
+        number -> {
+          var pace = new Pace();
+          answers.hold(here, 2);
+          answers.takenBy(
+              pace,
+              () -> {
+                gone.add(number);
+                answers.giveBack(here, 2);
+              });
+          return pace;
+        };
+    var takesNone = held.apply(TAKES_NONE);
+    var takesLittle = held.apply(TAKES_LITTLE);
+    var takesMuch = held.apply(TAKES_MUCH);
+    held.apply(NOT_WAITED_FOR);
     assertThrows(WebException.class, () -> answers.hold(here, 3));
     assertEquals(List.of(), gone, "nobody is waited for");
-    paces.get("takes none").waits();
-    paces.get("takes little").waits();
-    paces.get("takes little").moved(1);
-    paces.get("takes much").waits();
-    paces.get("takes much").moved(1 << 20);
+    takesNone.waits();
+    takesLittle.waits();
+    takesLittle.moved(1);
+    takesMuch.waits();
+    takesMuch.moved(1 << 20);
     Await.until("room", () -> holds(answers, here, 3));
-    assertEquals("takes none", gone.getFirst());
-    assertTrue(Set.of("takes none", "takes little").containsAll(gone), gone.toString());
+    assertEquals(TAKES_NONE, gone.getFirst());
+    assertTrue(Set.of(TAKES_NONE, TAKES_LITTLE).containsAll(gone), gone.toString());
     assertEquals(Map.of("slowest", (long) gone.size()), counters.cut());
     assertEquals(11 - 2 * gone.size(), answers.bytes());
   }
