@@ -202,7 +202,7 @@ final class AnswersTest {
     var takesNone = held.apply(TAKES_NONE);
     var takesLittle = held.apply(TAKES_LITTLE);
     var takesMuch = held.apply(TAKES_MUCH);
-    held.apply(NOT_WAITED_FOR);
+    var _ = held.apply(NOT_WAITED_FOR);
     assertThrows(WebException.class, () -> answers.hold(here, 3));
     assertEquals(List.of(), gone, "nobody is waited for");
     takesNone.waits();
