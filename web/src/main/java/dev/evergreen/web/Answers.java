@@ -59,19 +59,19 @@ final class Answers {
     if (!hasRoom(payers)) {
       cutSlowest();
       if (!hasRoom(payers)) {
-        throw noneTaken();
+        throw tooManyWait();
       }
     }
   }
 
   private synchronized boolean hasRoom(List<?> payers) {
     if (payers.stream().anyMatch(payer -> of(payer) >= mostOfPayer)) {
-      throw noneTaken();
+      throw tooManyWait();
     }
     return bytes < most;
   }
 
-  private static WebException noneTaken() {
+  private static WebException tooManyWait() {
     return new WebException(
         503, "too-many-requests", "Too many answers wait to be taken; try again later.");
   }
