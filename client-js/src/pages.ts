@@ -52,6 +52,8 @@ interface Part {
  */
 export class PageList {
   private wanted = 1;
+  /** How many there were when all of them had come. */
+  private had = 1;
   /** Whether a further page was asked for and has not come. */
   private further = false;
   private pages: Watched[] = [];
@@ -86,7 +88,7 @@ export class PageList {
   readonly more = (): void => {
     if (!this.further && (this.known.hasMore || this.known.loading)) {
       this.further = true;
-      this.wanted = this.pages.length + 1;
+      this.wanted = this.had + 1;
       this.follow();
     }
   };
@@ -125,6 +127,9 @@ export class PageList {
       }
       cursor = next;
       after = page.items.length === 0 ? undefined : this.idOf(page.items.at(-1));
+    }
+    if (parts.at(-1)?.page !== undefined) {
+      this.had = parts.length;
     }
     const sum = this.sum(parts);
     this.further &&= isAwaited(parts.at(-1));

@@ -566,6 +566,28 @@ describe("pages", () => {
     expect(list.snapshot().items).toHaveLength(6);
   });
 
+  it("come one at a time, also where one is wished for again that was refused for now", async () => {
+    const list = new PageList(client(), "list", {}, "from", undefined, "until");
+    list.subscribe(() => undefined);
+    const connection = await server.connection();
+    connection.result((await connection.subscribed()).id, "first", { items: [{ n: 1 }], next: "1" });
+    await vi.waitFor(() => expect(list.snapshot().hasMore).toBe(true));
+    list.more();
+    const both = [await asked(connection), await asked(connection)];
+    const idOf = (name: string): number => both.find(({ params }) => params[name] === "1")?.id ?? 0;
+    connection.say({ type: "end", id: idOf("from"), error: refused });
+    await vi.waitFor(() => expect(list.snapshot()).toMatchObject({ loading: true, error: { status: 429 } }));
+    list.more();
+    connection.result((await asked(connection)).id, "second", { items: [{ n: 2 }], next: "2" });
+    connection.result(idOf("until"), "first", { items: [{ n: 1 }], next: "1" });
+    await vi.waitFor(() => expect(list.snapshot()).toMatchObject({ loading: false, hasMore: true }));
+    expect(list.snapshot().items).toEqual([{ n: 1 }, { n: 2 }]);
+    list.more();
+    connection.result((await asked(connection)).id, "third", { items: [{ n: 3 }], next: null });
+    await vi.waitFor(() => expect(list.snapshot()).toMatchObject({ loading: false, hasMore: false }));
+    expect(list.snapshot().items).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  });
+
   it("are asked for anew where a page that ends as before says that the next one begins elsewhere", async () => {
     const { first, third, shown } = await twoPages();
     first([{ n: 1 }, { n: 2 }], "2, and one more");

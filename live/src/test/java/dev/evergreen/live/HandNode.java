@@ -41,6 +41,7 @@ public final class HandNode implements Node {
   /** What all trackers say from now on. */
   public void freshness(Freshness value) {
     freshness = value;
+    computations.forEach(Hand::wake);
   }
 
   /** How many computations have not been closed. */
@@ -155,9 +156,19 @@ public final class HandNode implements Node {
     private final class HandTracker implements ResultTracker<T> {
 
       private int seen;
+      private @Nullable Freshness told;
 
       @Override
       public Optional<Result<T>> poll(Duration timeout) {
+        return await(timeout, false).map(Snapshot::result);
+      }
+
+      @Override
+      public Optional<Snapshot<T>> observe(Duration timeout) {
+        return await(timeout, true);
+      }
+
+      private Optional<Snapshot<T>> await(Duration timeout, boolean orFreshness) {
         long deadline = System.nanoTime() + timeout.toNanos();
         synchronized (Hand.this) {
           while (true) {
@@ -167,9 +178,11 @@ public final class HandNode implements Node {
             if (stopped) {
               throw new NodeStoppedException("stopped");
             }
-            if (version > seen && latest != null) {
+            var now = freshness;
+            if (latest != null && (version > seen || (orFreshness && now != told))) {
               seen = version;
-              return Optional.of(latest);
+              told = orFreshness ? now : told;
+              return Optional.of(new Snapshot<>(latest, version, now));
             }
             long left = deadline - System.nanoTime();
             if (left <= 0) {
@@ -178,11 +191,6 @@ public final class HandNode implements Node {
             await(left);
           }
         }
-      }
-
-      @Override
-      public Optional<Snapshot<T>> observe(Duration timeout) {
-        return poll(timeout).map(result -> new Snapshot<>(result, seen, freshness()));
       }
 
       private void await(long nanos) {

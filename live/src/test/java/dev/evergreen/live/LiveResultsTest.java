@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.parallel.ExecutionMode.CONCURRENT;
 
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.Freshness;
@@ -29,6 +30,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
 
 final class LiveResultsTest {
 
@@ -795,8 +797,9 @@ final class LiveResultsTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void whatChangesTooOftenIsAskedForNowAndThenUntilItChangesNoMore() throws Exception {
-    limits(workPerSecond(1));
+    limits(workPerSecond(2));
     var value = new AtomicInteger();
     var end = new AtomicInteger();
     var one = acquire("a", "p", () -> end.get() == 0 ? value.incrementAndGet() : end.get());
@@ -816,6 +819,7 @@ final class LiveResultsTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void whatIsNotFollowedIsNeverCalledCurrent() throws Exception {
     limits(workPerSecond(1));
     var value = new AtomicInteger();
@@ -828,6 +832,7 @@ final class LiveResultsTest {
 
   /** A grain that cannot be reached for a moment is no result; only the runtime knows. */
   @Test
+  @Execution(CONCURRENT)
   void aFailureToAskIsLeftToTheRuntime() throws Exception {
     limits(workPerSecond(1));
     var value = new AtomicInteger();

@@ -21,7 +21,9 @@ public interface Authenticator {
    * The caller as it is now, as a computation over grains. The server keeps it true for as long as
    * the caller has live connections, on whichever node; a result that differs from {@code caller}
    * ends them, so that they come back and are authenticated anew. Empty, as by default, for a
-   * caller that stays as it is until its session's time is over. An exception changes nothing.
+   * caller that stays as it is until its session's time is over. An exception changes nothing at
+   * first, and neither does a result that is in doubt; when that has lasted for {@link
+   * WebSettings#callerDoubtFor}, the connections end, too.
    *
    * @param caller as {@link #authenticate} found it
    */

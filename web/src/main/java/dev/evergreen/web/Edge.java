@@ -110,12 +110,8 @@ final class Edge extends Handler.Abstract {
   /** Finds out who asks, if a proxy says so; before anything else is done with a request. */
   void identify(Request request) {
     peers
-        .identify(peer(request), request.getHeaders())
+        .identify(Peer.of(request), request.getHeaders())
         .ifPresent(client -> request.setAttribute(Exchange.CLIENT, client.getHostAddress()));
-  }
-
-  private static Peer peer(Request request) {
-    return Peer.of(request.getConnectionMetaData().getConnection().getEndPoint());
   }
 
   @Override
@@ -125,7 +121,7 @@ final class Edge extends Handler.Abstract {
     // That nothing is read or written while a request is worked on, or a stream has no news, is no
     // fault of the connection's; a read or write that is stuck ends nevertheless.
     request.addIdleTimeoutListener(timeout -> false);
-    var peer = peer(request);
+    var peer = Peer.of(request);
     peer.begin();
     underWay.incrementAndGet();
     Request.addCompletionListener(
@@ -345,7 +341,7 @@ final class Edge extends Handler.Abstract {
     var path = Request.getPathInContext(request);
     var view = hub.view(path.substring(LIVE.length() + 1));
     if (wantsStream(request)) {
-      payForOpening(peer(request).address, place);
+      payForOpening(Peer.of(request).address, place);
     }
     var still = stillConnected();
     var asked =

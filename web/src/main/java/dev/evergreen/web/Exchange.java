@@ -73,7 +73,7 @@ final class Exchange implements Request {
 
   /** Whose share pays for what has to be made for this request. */
   Object payer() {
-    return Peer.of(request.getConnectionMetaData().getConnection().getEndPoint()).address;
+    return Peer.of(request).address;
   }
 
   @Override

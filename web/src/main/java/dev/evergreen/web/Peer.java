@@ -1,5 +1,6 @@
 package dev.evergreen.web;
 
+import dev.evergreen.fibers.Pace;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
@@ -7,6 +8,7 @@ import java.nio.channels.SocketChannel;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.io.ManagedSelector;
 import org.eclipse.jetty.io.SocketChannelEndPoint;
+import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.util.thread.Scheduler;
 import org.eclipse.jetty.websocket.core.WebSocketConnection;
 import org.jspecify.annotations.Nullable;
@@ -27,12 +29,11 @@ final class Peer extends SocketChannelEndPoint {
   private volatile boolean heardOf;
   private volatile long idleSinceNanos = System.nanoTime();
 
-  /** Of what is written: written by one thread at a time. */
-  private volatile boolean blocked;
+  /** How it takes what is written to it; that is written by one thread at a time. */
+  final Pace pace;
 
-  private volatile long blockedSinceNanos;
-  private volatile long progressNanos;
-  private volatile long takenSince;
+  /** Whether it has not taken all. Of the thread that writes. */
+  private volatile boolean blocked;
 
   Peer(
       Peers peers,
@@ -42,7 +43,13 @@ final class Peer extends SocketChannelEndPoint {
       Scheduler scheduler) {
     super(channel, selector, key, scheduler);
     this.peers = peers;
+    this.pace = peers.pace();
     this.address = Peers.address(getRemoteSocketAddress());
+  }
+
+  /** The peer that a request came from. */
+  static Peer of(Request request) {
+    return of(request.getConnectionMetaData().getConnection().getEndPoint());
   }
 
   /** The peer behind an end point, which may be wrapped. */
@@ -81,7 +88,7 @@ final class Peer extends SocketChannelEndPoint {
   public boolean flush(ByteBuffer... buffers) throws IOException {
     long before = remaining(buffers);
     boolean all = super.flush(buffers);
-    note(all, before - remaining(buffers));
+    note(all, Math.toIntExact(before - remaining(buffers)));
     return all;
   }
 
@@ -93,40 +100,26 @@ final class Peer extends SocketChannelEndPoint {
     return sum;
   }
 
-  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread writes at a time.
-  private void note(boolean all, long taken) {
-    if (all) {
-      blocked = false;
-      return;
+  private void note(boolean all, int taken) {
+    if (blocked && !all && taken == 0) {
+      return; // It is the same wait.
     }
-    long now = System.nanoTime();
-    if (!blocked) {
-      blockedSinceNanos = now;
-      progressNanos = now;
-      takenSince = 0;
-      blocked = true;
-    } else if (taken > 0) {
-      progressNanos = now;
-      takenSince += taken;
+    if (blocked) {
+      pace.goesOn();
+    }
+    pace.moved(taken);
+    blocked = !all;
+    if (blocked) {
+      pace.waits();
     }
   }
 
-  /** Why the connection is to be cut; null if it is not. */
+  /** Why the connection is to be cut, though it takes what it is sent; null if it is not. */
   @Nullable String fault(long now, WebSettings settings) {
-    if (blocked && takesTooLittle(now, settings)) {
-      return "stalled";
-    }
     if (working || getConnection() instanceof WebSocketConnection) {
       return null;
     }
     long limit = settings.requestWithin().toNanos() * (heardOf ? 6 : 1);
     return now - idleSinceNanos <= limit ? null : heardOf ? "idle" : "slow-request";
-  }
-
-  /** Nothing for too long, or too slowly: a byte now and then would else keep it for ever. */
-  private boolean takesTooLittle(long now, WebSettings settings) {
-    long respite = settings.stallAfter().toNanos();
-    long due = (long) (takenSince * 1e9 / settings.minBytesPerSecond());
-    return now - progressNanos > respite || now - blockedSinceNanos > respite + due;
   }
 }

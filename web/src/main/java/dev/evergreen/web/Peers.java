@@ -1,5 +1,7 @@
 package dev.evergreen.web;
 
+import dev.evergreen.fibers.Pace;
+import dev.evergreen.fibers.SlowPeers;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -7,7 +9,6 @@ import java.net.SocketAddress;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.http.HttpFields;
@@ -31,7 +32,11 @@ final class Peers implements Connection.Listener {
   private final WebSettings settings;
   private final Counters counters;
   private final Proxies proxies;
-  private final Set<Peer> peers = ConcurrentHashMap.newKeySet();
+  private final SlowPeers takers = new SlowPeers();
+
+  /** Each is held among those who are to take what they are sent, for as long as it is open. */
+  private final Map<Peer, SlowPeers.Hold> peers = new ConcurrentHashMap<>();
+
   private final Map<Object, AtomicInteger> byAddress = new ConcurrentHashMap<>();
 
   Peers(WebSettings settings, Proxies proxies, Counters counters) {
@@ -41,13 +46,28 @@ final class Peers implements Connection.Listener {
   }
 
   void opened(Peer peer) {
-    peers.add(peer);
+    peers.put(peer, takers.hold(peer.pace, () -> cut(peer, "stalled")));
     count(peer.address, 1);
+  }
+
+  /**
+   * Of one that opens. What was long ago is no excuse for who has stopped, and is forgotten to who
+   * goes on: so only the time until one that takes nothing is cut counts, and as much again.
+   */
+  Pace pace() {
+    return new Pace(settings.stallAfter());
+  }
+
+  private void cut(Peer peer, String fault) {
+    counters.cut(fault);
+    peer.close();
   }
 
   void closed(Peer peer) {
     synchronized (peer) {
-      if (peers.remove(peer)) {
+      var taking = peers.remove(peer);
+      if (taking != null) {
+        taking.close();
         count(peer.address, -1);
       }
     }
@@ -97,7 +117,7 @@ final class Peers implements Connection.Listener {
 
   private void count(Peer peer, Object address) {
     synchronized (peer) {
-      if (peers.contains(peer) && !peer.address.equals(address)) {
+      if (peers.containsKey(peer) && !peer.address.equals(address)) {
         count(peer.address, -1);
         peer.address = address;
         count(address, 1);
@@ -142,16 +162,20 @@ final class Peers implements Connection.Listener {
     }
   }
 
+  /** Closes connections that take nothing of what they are sent for too long, or too little. */
+  void cutStalled() {
+    takers.hangUp(Integer.MAX_VALUE, settings.stallAfter(), settings.minBytesPerSecond());
+  }
+
   /**
-   * Closes connections that take too long to send a request, or between two, or to take an answer.
-   * Jetty's own idle time is not enough: a byte now and then resets it.
+   * Closes connections that take too long to send a request, or between two. Jetty's own idle time
+   * is not enough: a byte now and then resets it.
    */
-  void cutSlow(long now) {
-    for (var peer : peers) {
+  void cutIdle(long now) {
+    for (var peer : peers.keySet()) {
       var fault = peer.fault(now, settings);
       if (fault != null) {
-        counters.cut(fault);
-        peer.close();
+        cut(peer, fault);
       }
     }
   }

@@ -87,6 +87,8 @@ final class Replies {
         answers.holdDone(payers, length);
       }
       Request.addCompletionListener(request, failure -> answers.giveBack(payers, length));
+      var taking = answers.takenBy(Peer.of(request));
+      Request.addCompletionListener(request, failure -> taking.close());
     }
   }
 

@@ -1,10 +1,12 @@
 package dev.evergreen.web;
 
 import dev.evergreen.core.Computation;
+import dev.evergreen.core.Freshness;
 import dev.evergreen.core.GrainException;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
+import dev.evergreen.core.Snapshot;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -16,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Whether the callers of live connections still are who they were when they were authenticated. A
- * caller's standing is followed once, however many connections it has.
+ * caller's standing is followed once, however many connections it has. Where it cannot be found out
+ * for too long, nobody knows whether it was withdrawn, so the connections end.
  */
 final class Standings {
 
@@ -24,13 +27,15 @@ final class Standings {
 
   private final Node node;
   private final Authenticator authenticator;
+  private final long doubtNanos;
 
   /** Guarded by this object's lock, as are their users. */
   private final Map<Caller, Standing> standings = new HashMap<>();
 
-  Standings(Node node, Authenticator authenticator) {
+  Standings(Node node, Authenticator authenticator, WebSettings settings) {
     this.node = node;
     this.authenticator = authenticator;
+    this.doubtNanos = settings.callerDoubtFor().toNanos();
   }
 
   /** How the caller is found as it is now; throws whatever the application does. */
@@ -131,17 +136,36 @@ final class Standings {
       try (var computation = node.reactive(now);
           var tracker = computation.tracker()) {
         running = computation;
+        boolean sure = false;
+        long deadline = System.nanoTime() + doubtNanos; // It was authenticated just now.
         while (!closed && !lost) {
-          var result = tracker.poll(LONG);
-          if (result.isPresent()
-              && result.get() instanceof Result.Value<Caller>(var present)
-              && !caller.equals(present)) {
+          long left = Math.max(0, deadline - System.nanoTime());
+          var seen = tracker.observe(sure ? LONG : Duration.ofNanos(left));
+          boolean before = sure;
+          sure = seen.map(this::isSure).orElse(before);
+          if (before && !sure) {
+            deadline = System.nanoTime() + doubtNanos;
+          } else if (!sure && System.nanoTime() - deadline >= 0) {
             lose();
           }
         }
       } catch (GrainException e) {
         // Nobody has a connection any more, or the node stops, and with it the connections.
+      } catch (RuntimeException | Error e) {
+        lose(); // Nobody follows it any more.
+        throw e;
       }
+    }
+
+    /** Whether it is known to be who it was; lost if it is known to be somebody else. */
+    private boolean isSure(Snapshot<Caller> seen) {
+      if (!(seen.result() instanceof Result.Value<Caller>(var present))) {
+        return false;
+      }
+      if (!caller.equals(present)) {
+        lose();
+      }
+      return seen.freshness() == Freshness.CURRENT;
     }
 
     private void lose() {

@@ -78,7 +78,8 @@ final class Watchdog {
   private void look() {
     long now = System.nanoTime();
     goOn(() -> live.forEach(connection -> goOn(() -> look(connection, now))));
-    goOn(() -> peers.cutSlow(now));
+    goOn(peers::cutStalled);
+    goOn(() -> peers.cutIdle(now));
     goOn(hub::sweep);
   }
 

@@ -92,14 +92,14 @@ public final class WebServer implements AutoCloseable {
     var guard =
         new Guard(
             builder.address(), builder.hosts, builder.origins, builder.contentSecurityPolicy());
-    var answers = new Answers(settings);
+    var answers = new Answers(settings, counters);
     var replies = new Replies(guard, settings, counters, answers);
     edge =
         new Edge(
             guard,
             settings,
             builder.authenticator,
-            new Standings(builder.node, builder.authenticator),
+            new Standings(builder.node, builder.authenticator, settings),
             builder.routesWith(hub),
             hub,
             peers,

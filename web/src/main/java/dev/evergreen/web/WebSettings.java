@@ -30,11 +30,12 @@ import java.util.function.Consumer;
  * @param maxHeldBytesPerAddress of results that were made for one address, or for one who has
  *     signed in; raise it as the limit of connections of one address
  * @param maxAnswerBytes of all answers that clients have not taken yet, those of views, routes and
- *     commands; as much as {@code maxHeldBytes} by default
+ *     commands; as much as {@code maxHeldBytes} by default. Beyond it the slowest are cut, after a
+ *     fifth of {@code stallAfter}, and newcomers refused
  * @param maxAnswerBytesPerAddress of those to one address, or to one who has signed in; a single
  *     answer may be larger. Raise it as the limit of connections of one address
- * @param minBytesPerSecond a connection that takes less of what is written to it than this, on
- *     average since it last had taken all, is cut; {@code stallAfter} is its respite
+ * @param minBytesPerSecond a connection that takes less of what is written to it than this is cut;
+ *     {@code stallAfter} is its respite. One that takes more than a third of it may be spared
  * @param maxBytesPerSecond how much of results one live connection is sent, on average over ten
  *     seconds; it skips those that are replaced meanwhile
  * @param heartbeatEvery how often a live connection is written to when there is nothing to say
@@ -43,6 +44,8 @@ import java.util.function.Consumer;
  * @param requestWithin how long a client may take to send a request
  * @param firstResultWithin how long a plain GET waits for a view's first result
  * @param keepViewFor how long a computation goes on after the last one who looked has left
+ * @param callerDoubtFor how long a live connection goes on while it cannot be found out whether its
+ *     caller still is who it was, as the grain that knows is not reached
  */
 public record WebSettings(
     int maxConnections,
@@ -68,7 +71,8 @@ public record WebSettings(
     Duration stallAfter,
     Duration requestWithin,
     Duration firstResultWithin,
-    Duration keepViewFor) {
+    Duration keepViewFor,
+    Duration callerDoubtFor) {
 
   /** What is right for most. */
   public static final WebSettings DEFAULT =
@@ -96,7 +100,8 @@ public record WebSettings(
           Duration.ofSeconds(10),
           Duration.ofSeconds(10),
           Duration.ofSeconds(5),
-          Duration.ofSeconds(10));
+          Duration.ofSeconds(10),
+          Duration.ofMinutes(2));
 
   public WebSettings {
     positive("maxConnections", maxConnections);
@@ -123,6 +128,7 @@ public record WebSettings(
     positive("requestWithin", requestWithin.toNanos());
     positive("firstResultWithin", firstResultWithin.toNanos());
     positive("keepViewFor", keepViewFor.toNanos());
+    positive("callerDoubtFor", callerDoubtFor.toNanos());
   }
 
   private static void positive(String name, long value) {
@@ -252,6 +258,11 @@ public record WebSettings(
     return with(copy -> copy.keepViewFor = value);
   }
 
+  /** These settings with another {@code callerDoubtFor}. */
+  public WebSettings withCallerDoubtFor(Duration value) {
+    return with(copy -> copy.callerDoubtFor = value);
+  }
+
   private WebSettings with(Consumer<Copy> change) {
     var copy = new Copy(this);
     change.accept(copy);
@@ -284,6 +295,7 @@ public record WebSettings(
     Duration requestWithin;
     Duration firstResultWithin;
     Duration keepViewFor;
+    Duration callerDoubtFor;
 
     Copy(WebSettings from) {
       maxConnections = from.maxConnections;
@@ -310,6 +322,7 @@ public record WebSettings(
       requestWithin = from.requestWithin;
       firstResultWithin = from.firstResultWithin;
       keepViewFor = from.keepViewFor;
+      callerDoubtFor = from.callerDoubtFor;
     }
 
     WebSettings settings() {
@@ -337,7 +350,8 @@ public record WebSettings(
           stallAfter,
           requestWithin,
           firstResultWithin,
-          keepViewFor);
+          keepViewFor,
+          callerDoubtFor);
     }
   }
 }

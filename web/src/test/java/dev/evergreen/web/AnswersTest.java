@@ -2,12 +2,19 @@ package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Pace;
 import dev.evergreen.live.HandNode;
 import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -122,7 +129,7 @@ final class AnswersTest {
 
   @Test
   void whoHasSignedInHasAShareToo() {
-    var answers = new Answers(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(10));
+    var answers = answers(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(10));
     var ada = Caller.named("ada");
     var here = ada.payers("here");
     answers.hold(here, 6);
@@ -138,12 +145,84 @@ final class AnswersTest {
   @Test
   void aSingleAnswerMayBeLargerThanAShare() {
     var answers =
-        new Answers(WebSettings.DEFAULT.withMaxAnswerBytes(10).withMaxAnswerBytesPerAddress(10));
+        answers(WebSettings.DEFAULT.withMaxAnswerBytes(10).withMaxAnswerBytesPerAddress(10));
     var here = Caller.ANONYMOUS.payers("here");
     answers.hold(here, 100);
     assertThrows(WebException.class, () -> answers.hold(here, 1));
     answers.giveBack(here, 100);
     answers.checkRoom(here);
     assertEquals(0, answers.bytes());
+  }
+
+  private final Counters counters = new Counters();
+
+  private Answers answers(WebSettings settings) {
+    return new Answers(settings, counters);
+  }
+
+  /** Seen: who took nothing kept its place for the whole time until it was cut for that. */
+  @Test
+  void whoTakesNothingMakesRoomForOthersBeforeItIsCutInAnyCase() throws Exception {
+    var settings =
+        WebSettings.DEFAULT
+            .withMaxAnswerBytes(3 * LARGE / 2)
+            .withStallAfter(Duration.ofSeconds(10));
+    try (var server = start(settings);
+        var _ = ask(server, "/large")) {
+      for (var path : List.of("/large", "/live/large")) {
+        Await.until("room", () -> Http.get(server, path).statusCode() == 200);
+      }
+      assertEquals(Map.of("slowest", 1L), server.counts().cut());
+    }
+  }
+
+  private static final int TAKES_NONE = 0;
+  private static final int TAKES_LITTLE = 1;
+  private static final int TAKES_MUCH = 2;
+  private static final int NOT_WAITED_FOR = 3;
+
+  @Test
+  void theSlowestPayAndNobodyElse() {
+    var answers =
+        answers(WebSettings.DEFAULT.withMaxAnswerBytes(10).withStallAfter(Duration.ofMillis(50)));
+    var gone = new ArrayList<Integer>();
+    var here = Caller.ANONYMOUS.payers("here");
+    IntFunction<Pace> held =
+        number -> {
+          var pace = new Pace();
+          answers.hold(here, 2);
+          answers.takenBy(
+              pace,
+              () -> {
+                gone.add(number);
+                answers.giveBack(here, 2);
+              });
+          return pace;
+        };
+    var takesNone = held.apply(TAKES_NONE);
+    var takesLittle = held.apply(TAKES_LITTLE);
+    var takesMuch = held.apply(TAKES_MUCH);
+    var _ = held.apply(NOT_WAITED_FOR);
+    assertThrows(WebException.class, () -> answers.hold(here, 3));
+    assertEquals(List.of(), gone, "nobody is waited for");
+    takesNone.waits();
+    takesLittle.waits();
+    takesLittle.moved(1);
+    takesMuch.waits();
+    takesMuch.moved(1 << 20);
+    Await.until("room", () -> holds(answers, here, 3));
+    assertEquals(TAKES_NONE, gone.getFirst());
+    assertTrue(Set.of(TAKES_NONE, TAKES_LITTLE).containsAll(gone), gone.toString());
+    assertEquals(Map.of("slowest", (long) gone.size()), counters.cut());
+    assertEquals(11 - 2 * gone.size(), answers.bytes());
+  }
+
+  private static boolean holds(Answers answers, List<Object> payers, int length) {
+    try {
+      answers.hold(payers, length);
+      return true;
+    } catch (WebException e) {
+      return false;
+    }
   }
 }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.parallel.ExecutionMode.CONCURRENT;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.evergreen.live.HandNode;
@@ -21,6 +22,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
 
 /**
  * What a connection shall write while its writer is about to end. Each round begins when the last
@@ -45,7 +47,7 @@ class LiveConnectionTest {
           Caller.ANONYMOUS,
           counters,
           hub,
-          new Standings(node, request -> Caller.ANONYMOUS),
+          new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
           LiveConnectionTest::linger);
   private final WatchedView<LiveView.NoParams> live =
       hub.acquire(view, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
@@ -119,6 +121,7 @@ class LiveConnectionTest {
    * the connection says what else there is to say.
    */
   @Test
+  @Execution(CONCURRENT)
   void aResultThatHasToWaitIsTheLatestAndForWhoMaySeeItByThen() throws InterruptedException {
     var allowed = new AtomicBoolean(true);
     var looks = new AtomicInteger();
@@ -132,15 +135,15 @@ class LiveConnectionTest {
     var slow =
         new RecordedConnection(
             Caller.ANONYMOUS,
-            WebSettings.DEFAULT.withMaxBytesPerSecond(length / 20),
+            WebSettings.DEFAULT.withMaxBytesPerSecond(length / 15),
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
             () -> {});
     slow.watch(
         hub.acquire(long1, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode()));
     assertTrue(next(slow.results, "the first result").startsWith("\"0x"));
-    // The allowance is used up for ten seconds.
+    // The allowance is used up for five seconds.
     int before = looks.get();
     Await.until(
         "another waits",
@@ -166,7 +169,7 @@ class LiveConnectionTest {
             Caller.ANONYMOUS,
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
             () -> awaitUninterruptibly(taken));
     int answers = 0;
     while (!slow.pauseReading()) {
@@ -230,7 +233,7 @@ class LiveConnectionTest {
             Caller.ANONYMOUS,
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
             () -> {
               throw new StackOverflowError();
             });

@@ -38,7 +38,7 @@ final class LiveSocketEndTest {
           settings,
           counters,
           hub,
-          new Standings(node, request -> Caller.ANONYMOUS),
+          new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
           registry);
 
   private boolean endsIt() {

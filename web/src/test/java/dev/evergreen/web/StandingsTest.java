@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.evergreen.core.Computation;
+import dev.evergreen.core.Freshness;
 import dev.evergreen.live.HandNode;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -50,7 +51,13 @@ final class StandingsTest {
   /** Who the caller is as of now; callers with a session are not followed. */
   private volatile Caller present = ADA;
 
-  private final Standings standings = new Standings(node, new Following());
+  private volatile Computation<Caller> now = () -> present;
+
+  private final Standings standings = standings(WebSettings.DEFAULT);
+
+  private Standings standings(WebSettings settings) {
+    return new Standings(node, new Following(), settings);
+  }
 
   private final class Following implements Authenticator {
     @Override
@@ -60,7 +67,7 @@ final class StandingsTest {
 
     @Override
     public Optional<Computation<Caller>> standing(Caller caller) {
-      return caller.session().isPresent() ? Optional.empty() : Optional.of(() -> present);
+      return caller.session().isPresent() ? Optional.empty() : Optional.of(now);
     }
   }
 
@@ -71,7 +78,11 @@ final class StandingsTest {
   }
 
   private RecordedConnection connection(Caller caller) {
-    return new RecordedConnection(caller, counters, hub, standings, () -> {});
+    return connection(caller, standings);
+  }
+
+  private RecordedConnection connection(Caller caller, Standings where) {
+    return new RecordedConnection(caller, counters, hub, where, () -> {});
   }
 
   private Standings.Standing enterAda() {
@@ -110,6 +121,41 @@ final class StandingsTest {
     }
     assertEquals(0, standings.size());
     Await.until("nothing followed", () -> node.running() == 0);
+  }
+
+  private static final Duration DOUBT = Duration.ofMillis(100);
+
+  /** Seen: it went on for ever while nobody could tell whether its session was ended. */
+  @Test
+  void whoCannotBeFoundOutAboutComesBackAfterAWhile() throws Exception {
+    var connection = connection(ADA, standings(WebSettings.DEFAULT.withCallerDoubtFor(DOUBT)));
+    connection.begin();
+    long begun = System.nanoTime();
+    Await.until("a while", () -> System.nanoTime() - begun > 3 * DOUBT.toNanos());
+    assertEquals(List.of(), List.copyOf(connection.control), "it was known");
+    long since = System.nanoTime();
+    node.freshness(Freshness.IN_DOUBT);
+    assertToldToComeBack(connection);
+    assertTrue(System.nanoTime() - since >= DOUBT.toNanos(), "it was given no time");
+    connection.close();
+  }
+
+  /** However often that fails, and differently each time. */
+  @Test
+  void whoseStandingFailsComesBackAfterAWhile() {
+    now =
+        () -> {
+          throw new IllegalStateException("not reached");
+        };
+    var connection = connection(ADA, standings(WebSettings.DEFAULT.withCallerDoubtFor(DOUBT)));
+    connection.begin();
+    Await.until(
+        "told",
+        () -> {
+          node.changed();
+          return !connection.control.isEmpty();
+        });
+    connection.close();
   }
 
   @Test

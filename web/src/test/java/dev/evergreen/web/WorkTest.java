@@ -4,38 +4,35 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.parallel.ExecutionMode.CONCURRENT;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.live.HandNode;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.eclipse.jetty.util.Callback;
-import org.eclipse.jetty.websocket.core.Frame;
-import org.eclipse.jetty.websocket.core.OpCode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
 
-/** Who has had much work done waits; nobody else does, and nothing is refused or lost. */
+/**
+ * Who has had much work done waits; nobody else does, and nothing is refused or lost. The tests
+ * wait as well, rather than work, and so at the same time.
+ */
 final class WorkTest {
 
   private static final String ADA = "192.0.2.1";
   private static final String BOB = "192.0.2.2";
   private static final int SECONDS = 20;
-  private static final int THOUSAND = 1_000;
 
   record Note(String what, String text) {}
 
@@ -97,6 +94,7 @@ final class WorkTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void messagesAreReadLater() {
     int sent = 50;
     try (var ada = from(ADA)) {
@@ -119,6 +117,7 @@ final class WorkTest {
 
   /** Who is made to wait must not be cut for being silent meanwhile. */
   @Test
+  @Execution(CONCURRENT)
   void whoWaitsIsNotSilent() {
     start(1, WebSettings.DEFAULT.withSilenceAfter(Duration.ofMillis(500)));
     try (var ada = from(ADA)) {
@@ -136,6 +135,7 @@ final class WorkTest {
 
   /** Seen: all of them were paid for by one rest of a second. */
   @Test
+  @Execution(CONCURRENT)
   void manyMessagesInOneHaveSeveralTurns() {
     start(20, WebSettings.DEFAULT);
     try (var ada = from(ADA)) {
@@ -151,6 +151,7 @@ final class WorkTest {
 
   /** One who asks for little has a turn after each piece of what the others ask for. */
   @Test
+  @Execution(CONCURRENT)
   void whoAsksForLittleIsServedAmidWhoAsksForMuch() {
     start(20, WebSettings.DEFAULT);
     var others = new ArrayList<Browser>();
@@ -176,6 +177,7 @@ final class WorkTest {
 
   /** What a client asks lies behind what it sent before; it must not take the server to be gone. */
   @Test
+  @Execution(CONCURRENT)
   void whoWaitsForLongHearsThatTheServerIsAlive() {
     try (var ada = from(ADA)) {
       var another = asked(() -> from(ADA));
@@ -188,6 +190,7 @@ final class WorkTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void aPingIsAnsweredBeforeItWaits() {
     try (var ada = from(ADA)) {
       var another = asked(() -> from(ADA));
@@ -198,125 +201,8 @@ final class WorkTest {
     }
   }
 
-  private static final String UNSUBSCRIBE = "{\"type\":\"unsubscribe\",\"id\":1}";
-  private static final String HEARTBEAT = "{\"type\":\"heartbeat\"}";
-
-  /** A socket that nothing can be written to, which is over as soon as it is to say something. */
-  private final class Unopened implements AutoCloseable {
-    private final Counters counters = new Counters();
-    private final Hub hub;
-    private final LiveSocket socket;
-    private long waited;
-
-    Unopened(WebSettings settings) {
-      hub = new Hub(node, Map.of(), settings, new Failures(failure -> Optional.empty()));
-      socket =
-          new LiveSocket(
-              Caller.ANONYMOUS,
-              ADA,
-              false,
-              settings,
-              counters,
-              hub,
-              new Standings(node, request -> Caller.ANONYMOUS),
-              ConcurrentHashMap.newKeySet());
-    }
-
-    /** Has the address owe so much, beyond what is saved up if none of that is used. */
-    void owe(int work, boolean saved) {
-      hub.pay(List.of(ADA), work + (saved ? 10 * THOUSAND : 0));
-      waited = hub.waits();
-    }
-
-    void take(byte opCode, boolean last, String payload) {
-      var frame = new Frame(opCode, last, StandardCharsets.UTF_8.encode(payload));
-      socket.onFrame(frame, Callback.NOOP);
-    }
-
-    void take(int times, String message) {
-      for (int i = 0; i < times; i++) {
-        take(OpCode.TEXT, true, message);
-      }
-    }
-
-    /** How often it has waited since something was owed. */
-    long waits() {
-      return hub.waits() - waited;
-    }
-
-    @Override
-    public void close() {
-      hub.close();
-    }
-  }
-
-  private static WebSettings thousandAndMessages(int perSecond) {
-    return WebSettings.DEFAULT.withMaxMessagesPerSecond(perSecond).withMaxWorkPerSecond(THOUSAND);
-  }
-
-  /** Seen: what had come meanwhile was read at once after that, and taken for a flood. */
   @Test
-  void whatIsSentWhileNothingIsReadIsNoFlood() {
-    try (var ada = new Unopened(thousandAndMessages(20))) {
-      // It waits for much less than the two seconds after which it would say that it is there.
-      ada.owe(300, true);
-      ada.take(20 * 10 + 6, UNSUBSCRIBE);
-      assertEquals(Map.of(), ada.counters.cut());
-      assertFalse(ada.socket.isOver());
-    }
-  }
-
-  /** As many a second may come as are more than one client's when they are saved for long. */
-  @Test
-  void piecesAreSavedUpToALimitAlsoWhileNothingIsRead() {
-    try (var ada = new Unopened(thousandAndMessages(5))) {
-      ada.owe(300, true);
-      ada.take(1, UNSUBSCRIBE);
-      assertFalse(ada.socket.isOver());
-      ada.take(OpCode.TEXT, false, "");
-      int saved = 5 * 10 * (1 + ada.socket.settings.maxMessageBytes() / 256);
-      for (int i = 0; i < 10 * saved && !ada.socket.isOver(); i++) {
-        ada.take(OpCode.CONTINUATION, false, "");
-      }
-      assertEquals(Map.of("flood", 1L), ada.counters.cut());
-    }
-  }
-
-  /**
-   * Seen: a client that waited said so each time it was asked, and each of that was one more to
-   * wait for, so that what it wanted never came.
-   */
-  @Test
-  void signsOfLifeThatAreDueHaveNoTurn() {
-    try (var ada = new Unopened(thousandAndMessages(99))) {
-      ada.take(1, UNSUBSCRIBE); // so that all is loaded
-      ada.owe(600, true);
-      ada.take(2, HEARTBEAT);
-      ada.take(1, "[" + HEARTBEAT + "," + HEARTBEAT + "]");
-      ada.take(OpCode.PONG, true, "");
-      assertEquals(0, ada.waits());
-      ada.take(1, UNSUBSCRIBE);
-      assertEquals(1, ada.waits());
-      ada.owe(300, false);
-      ada.take(20, HEARTBEAT);
-      assertTrue(ada.waits() > 0, "as many as a client likes have no turn");
-      assertFalse(ada.socket.isOver());
-    }
-  }
-
-  /** An opening counts as ten, so an honest page has as much done in its turn. */
-  @Test
-  void severalMessagesInOneHaveOneTurnIfTheyAreNoMoreThanAnOpening() {
-    try (var ada = new Unopened(thousandAndMessages(99))) {
-      ada.take(1, UNSUBSCRIBE); // so that all is loaded
-      ada.owe(600, true);
-      ada.take(1, "[" + String.join(",", Collections.nCopies(10, UNSUBSCRIBE)) + "]");
-      assertEquals(1, ada.waits());
-      assertFalse(ada.socket.isOver());
-    }
-  }
-
-  @Test
+  @Execution(CONCURRENT)
   void theViewsOfAStreamHaveTheirTurns() throws Exception {
     start(10, WebSettings.DEFAULT);
     try (var stream = new RawClient(server)) {
@@ -344,6 +230,7 @@ final class WorkTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void whoComesByAnotherConnectionHasNoMoreDone() throws Exception {
     try (var _ = from(ADA)) {
       var second = asked(() -> from(ADA));
@@ -354,6 +241,7 @@ final class WorkTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void longBodiesAreTakenLaterAndShortOnesAreNot() throws Exception {
     assertEquals(204, post(ADA, "long", 9));
     var second = asked(() -> post(ADA, "longer", 11));
@@ -365,6 +253,7 @@ final class WorkTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void whoWaitsIsAnsweredWhenTheServerEnds() throws Exception {
     assertEquals(204, post(ADA, "long", 9));
     var second = asked(() -> post(ADA, "longer", 11));
@@ -375,7 +264,9 @@ final class WorkTest {
   }
 
   @Test
+  @Execution(CONCURRENT)
   void theLatestResultComesInTheEnd() {
+    start(2, WebSettings.DEFAULT);
     try (var ada = from(ADA)) {
       ada.subscribe(1, "value", "{}", null);
       var shown = ada.next();
