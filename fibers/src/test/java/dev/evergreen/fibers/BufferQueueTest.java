@@ -88,8 +88,7 @@ class BufferQueueTest {
 
   private void come(Need need, int how) {
     boolean plenty = waiting() == 0 && holding.size() < most(Need.BEGIN);
-    boolean first =
-        lines.subList(need.ordinal(), lines.size()).stream().allMatch(List::isEmpty);
+    boolean first = lines.subList(need.ordinal(), lines.size()).stream().allMatch(List::isEmpty);
     boolean lies = stock.made() > holding.size();
     var taken =
         switch (how) {

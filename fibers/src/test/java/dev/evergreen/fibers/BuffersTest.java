@@ -117,8 +117,7 @@ class BuffersTest {
       lendAll(pair.near(), loans);
       assertEquals(most, Buffers.count());
       var none =
-          assertThrows(
-              BuffersExhaustedException.class, () -> Buffers.lend(pair.near(), Need.END));
+          assertThrows(BuffersExhaustedException.class, () -> Buffers.lend(pair.near(), Need.END));
       assertTrue(String.valueOf(none.getMessage()).contains("all " + most + " buffers"));
       loans.removeLast().close();
       Buffers.lend(pair.near(), Need.END).close();

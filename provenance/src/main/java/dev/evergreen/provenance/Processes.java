@@ -58,7 +58,8 @@ final class Processes {
 
   /**
    * Whether what was sent in an epoch was certainly over when a later one began, for whatever is on
-   * record of that: it was sent to another process, or that of the later one has nothing of it left.
+   * record of that: it was sent to another process, or that of the later one has nothing of it
+   * left.
    */
   boolean isOver(long epoch, long later) throws SQLException {
     learn();

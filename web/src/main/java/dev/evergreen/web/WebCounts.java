@@ -19,8 +19,8 @@ import java.util.Map;
  * @param waits how often what was asked for, or a result, had to wait since too much work was done
  *     for one address
  * @param malformed requests and messages that could not be understood
- * @param cut connections ended by the server, by reason: {@code stalled}, {@code slowest},
- *     {@code silent}, {@code slow-request}, {@code malformed}, {@code flood}, {@code disconnected}
+ * @param cut connections ended by the server, by reason: {@code stalled}, {@code slowest}, {@code
+ *     silent}, {@code slow-request}, {@code malformed}, {@code flood}, {@code disconnected}
  * @param refused requests, connections and subscriptions refused, by reason: {@code connections},
  *     {@code address}, {@code subscriptions}, {@code views}, {@code requests}, {@code origin},
  *     {@code host}, {@code unauthenticated}, {@code forbidden}, {@code too-large}, {@code

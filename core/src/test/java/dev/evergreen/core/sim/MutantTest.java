@@ -363,7 +363,8 @@ final class MutantTest {
                 "counts as not started"),
             // A computation showed what a write then took back.
             new Fault(
-                new Mutant.Says("engine.RootComputation", "insideWrite ? scope.turn() : null", "null"),
+                new Mutant.Says(
+                    "engine.RootComputation", "insideWrite ? scope.turn() : null", "null"),
                 "a write computes what it then takes back",
                 "violated 2: a computation of"),
             // A result counts as one that reflects a write: while it is computed again,

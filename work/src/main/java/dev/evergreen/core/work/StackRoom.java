@@ -27,17 +27,7 @@ public final class StackRoom {
 
   /** All of its arguments are needed after the call, so that each frame keeps them. */
   private static long descend(
-      int frames,
-      long a,
-      long b,
-      long c,
-      long d,
-      long e,
-      long f,
-      long g,
-      long h,
-      long i,
-      long j) {
+      int frames, long a, long b, long c, long d, long e, long f, long g, long h, long i, long j) {
     long below = frames == 0 ? 1 : descend(frames - 1, b, c, d, e, f, g, h, i, j, a);
     return below + (a ^ b ^ c ^ d ^ e ^ f ^ g ^ h ^ i ^ j) + (a & j);
   }
