@@ -233,8 +233,11 @@ class DirectMemoryTest {
     /** So often it is looked whether they keep too much. */
     private static final int LOOKS = 10;
 
-    /** For what a stack takes more in one place than in another, and what says what has come. */
-    private static final int FEW_BYTES = 512;
+    /**
+     * For what a stack takes more in one place than in another, such as where it has waited for a
+     * buffer before, and what says what has come. Less than a hold takes, which is to be seen.
+     */
+    private static final int FEW_BYTES = 768;
 
     /** What answers is kept amid a value that goes into the store as it comes. */
     private static final int WORKER = 3_072;
