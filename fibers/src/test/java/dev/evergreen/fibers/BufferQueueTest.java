@@ -13,14 +13,15 @@ import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -28,6 +29,7 @@ import org.junit.jupiter.api.Timeout;
 class BufferQueueTest {
   private static final int SEEDS = Integer.getInteger("evergreen.fibers.seeds", 500);
   private static final int STEPS = 300;
+  private static final List<Need> NEEDS = List.of(Need.values());
 
   /** So many that some are left for each need. */
   private static final int MOST = 40;
@@ -35,8 +37,7 @@ class BufferQueueTest {
   private final BufferStock stock = stock(() -> ByteBuffer.allocate(1));
   private final BufferQueue queue = new BufferQueue(stock, 12, () -> false);
   private final List<ByteBuffer> holding = new ArrayList<>();
-  private final List<List<Turn>> lines =
-      Stream.<List<Turn>>generate(ArrayList::new).limit(Need.values().length).toList();
+  private final NavigableMap<Need, List<Turn>> lines = new TreeMap<>();
   private int limit;
   private int mostHeld;
 
@@ -64,7 +65,7 @@ class BufferQueueTest {
   }
 
   private void step(Random random) {
-    var need = Need.values()[random.nextInt(lines.size())];
+    var need = NEEDS.get(random.nextInt(NEEDS.size()));
     switch (random.nextInt(9)) {
       case 0, 1, 2, 3 -> come(random.nextInt(3) == 0 ? need : Need.BEGIN, random.nextInt(3));
       case 4, 5, 6 -> {
@@ -73,7 +74,7 @@ class BufferQueueTest {
         }
       }
       case 7 -> {
-        var some = lines.get(need.ordinal());
+        var some = line(need);
         if (!some.isEmpty()) {
           assertNull(queue.leave(some.remove(random.nextInt(some.size()))));
         }
@@ -88,7 +89,7 @@ class BufferQueueTest {
 
   private void come(Need need, int how) {
     boolean plenty = waiting() == 0 && holding.size() < most(Need.BEGIN);
-    boolean first = lines.subList(need.ordinal(), lines.size()).stream().allMatch(List::isEmpty);
+    boolean first = lines.tailMap(need).values().stream().allMatch(List::isEmpty);
     boolean lies = stock.made() > holding.size();
     var taken =
         switch (how) {
@@ -102,13 +103,17 @@ class BufferQueueTest {
       holding.add(taken);
     } else {
       var turn = new Turn(need, null);
-      lines.get(need.ordinal()).add(turn);
+      line(need).add(turn);
       enter(queue, turn);
     }
   }
 
+  private List<Turn> line(Need need) {
+    return lines.computeIfAbsent(need, _ -> new ArrayList<>());
+  }
+
   private int waiting() {
-    return lines.stream().mapToInt(List::size).sum();
+    return lines.values().stream().mapToInt(List::size).sum();
   }
 
   /** How many may be used when one more is taken. */
@@ -132,13 +137,13 @@ class BufferQueueTest {
 
   /** All that can be given has been, to the first of each line, the latest line first. */
   private void check(String when) {
-    for (int i = lines.size() - 1; i >= 0; i--) {
-      expect(lines.get(i), most(Need.values()[i]), when);
-      if (!lines.get(i).isEmpty()) {
+    for (var line : lines.descendingMap().entrySet()) {
+      expect(line.getValue(), most(line.getKey()), when);
+      if (!line.getValue().isEmpty()) {
         break;
       }
     }
-    lines.forEach(line -> line.forEach(turn -> assertNull(turn.given(), when)));
+    lines.values().forEach(line -> line.forEach(turn -> assertNull(turn.given(), when)));
     assertEquals(waiting(), queue.waiting(), when);
     assertEquals(holding.size(), stock.used(), when);
     assertEquals(waiting() > 0 || holding.size() >= most(Need.BEGIN), queue.isShort(), when);
