@@ -90,7 +90,11 @@ final class ClientRequests {
     int from = 0;
     if (amidLong) {
       requests.at = 0;
-      from = goOn(bytes, end);
+      if (!goOn(bytes, end)) {
+        session.awaitAll();
+        return false;
+      }
+      from = requests.at;
     }
     var batch = shim.batches.take();
     coming.begin(bytes, end);
@@ -106,15 +110,21 @@ final class ClientRequests {
     }
   }
 
-  /** Passes more of a long request on; answers where the next one begins. */
-  private int goOn(ByteBuffer bytes, int end) throws IOException {
+  /** Deals with more of a long request; false if nobody can tell where it ends. */
+  private boolean goOn(ByteBuffer bytes, int end) throws IOException {
     var found = requests.scan(bytes, end);
     amidLong = found == RequestScanner.Found.PART;
-    session.own().more(bytes, 0, requests.at, !amidLong);
-    if (found == RequestScanner.Found.STRANGE) {
+    boolean strange = found == RequestScanner.Found.STRANGE;
+    if (strange && session.drops()) {
+      // Redis cannot judge it: it has not heard the beginning, and would take what a value holds
+      // for requests.
+      return false;
+    }
+    session.more(bytes, 0, requests.at, !amidLong);
+    if (strange) {
       passOn(bytes, requests.at, end);
     }
-    return requests.at;
+    return true;
   }
 
   private void keepRest(ByteBuffer bytes, int end) throws IOException {

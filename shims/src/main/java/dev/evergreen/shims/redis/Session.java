@@ -57,6 +57,10 @@ final class Session {
   private volatile @Nullable OwnUpstream own;
   private @Nullable Thread ownReader;
   private boolean keepsToOwn;
+
+  /** What the client is to hear at the end of the long request that has begun, if not Redis does. */
+  private byte @Nullable [] refusal;
+
   private boolean changing;
 
   /** Whether it is to be known first in which version Redis is to speak to the client. */
@@ -390,15 +394,12 @@ final class Session {
       // It was opened while Redis was busy, or before the lane had the name confirmed.
       upstream.name(profile.name());
     }
-    if (verb.needsDatabase() && upstream.database() != profile.database()) {
-      var refusal = upstream.select(profile.database());
-      if (refusal != null) {
-        // As that command would have been, too: by a busy script, or while data is loaded.
-        for (int i = 0; i < batch.count(); i++) {
-          answer(refusal);
-        }
-        return;
+    var refused = select(verb, upstream);
+    if (refused != null) {
+      for (int i = 0; i < batch.count(); i++) {
+        answer(refused);
       }
+      return;
     }
     awaitRoom(upstream);
     if (verb == Verb.PINS) {
@@ -409,6 +410,18 @@ final class Session {
       // What comes next waits for what this may end.
       upstream.flush();
     }
+  }
+
+  /**
+   * Has the upstream go to the client's database, if a request needs it.
+   *
+   * @return null if it may be sent, else what the client is to hear in the place of its reply: by a
+   *     busy script, or while data is loaded, it would have been refused, too
+   */
+  private byte @Nullable [] select(Verb verb, OwnUpstream upstream) throws IOException {
+    return verb.needsDatabase() && upstream.database() != profile.database()
+        ? upstream.select(profile.database())
+        : null;
   }
 
   private void answer(byte[] reply) {
@@ -428,7 +441,10 @@ final class Session {
     }
   }
 
-  /** Begins a request that is too long to be looked at whole. */
+  /**
+   * Begins a request that is too long to be looked at whole. What is refused at its beginning is
+   * refused as a whole: by its end Redis might do it, in another database.
+   */
   void begin(Verb verb, Words words, ByteBuffer bytes, int from, int end, Told told)
       throws IOException {
     if (changing) {
@@ -436,12 +452,28 @@ final class Session {
     }
     awaitReplied();
     var upstream = own();
-    if (verb.needsDatabase() && upstream.database() != profile.database()) {
-      // What is refused here is refused there.
-      upstream.select(profile.database());
+    refusal = select(verb, upstream);
+    if (refusal != null) {
+      return;
     }
     awaitRoom(upstream);
     upstream.begin(verb, words, bytes, from, end, told);
+  }
+
+  /** Whether the long request that has begun was refused: nothing of it gets to Redis. */
+  boolean drops() {
+    return refusal != null;
+  }
+
+  /** Goes on with a long request: passes another piece of it on, or drops that. */
+  void more(ByteBuffer bytes, int from, int to, boolean last) throws IOException {
+    var refused = refusal;
+    if (refused == null) {
+      own().more(bytes, from, to, last);
+    } else if (last) {
+      refusal = null;
+      answer(refused);
+    }
   }
 
   /**

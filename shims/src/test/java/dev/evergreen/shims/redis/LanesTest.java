@@ -735,4 +735,75 @@ class LanesTest {
       draining.join();
     }
   }
+
+  /** What may not go to its database is not carried out in another one, however long it is. */
+  @Test
+  void aLongRequestWhoseDatabaseIsRefusedIsRefusedAsAWhole() throws IOException {
+    var value = "x".repeat(200_000);
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+      assertEquals("+OK\r\n", shimmed.redis.ask("ACL", "SETUSER", "default", "-select"));
+      client.send(
+          Inline.join(Identity.request("SET", "k", value), Identity.request("CLIENT", "GETNAME")));
+      assertTrue(client.reply().startsWith("-NOPERM"));
+      assertEquals("$-1\r\n", client.reply());
+      assertTrue(client.ask("NOSUCH", value).startsWith("-NOPERM"));
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    }
+  }
+
+  /** Also if it would not be any more at its end, as when a script has ended meanwhile. */
+  @Test
+  void aLongRequestThatIsRefusedAtItsBeginningStaysSo() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      beginRefused(client, shimmed);
+      assertEquals("+OK\r\n", shimmed.redis.ask("ACL", "SETUSER", "default", "+select"));
+      client.send(Inline.join(new byte[100_000], Inline.ascii("\r\n")));
+      assertTrue(client.reply().startsWith("-NOPERM"));
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+      assertEquals(":0\r\n", client.ask("EXISTS", "k"));
+      assertEquals("+OK\r\n", client.ask("SET", "k", "x".repeat(200_000)));
+      assertEquals(":200000\r\n", client.ask("STRLEN", "k"));
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    }
+  }
+
+  /** Nobody can tell then what is a value and what a request. */
+  @Test
+  void aRefusedRequestWithoutAnEndEndsItsClient() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      beginRefused(client, shimmed);
+      client.send(Inline.join(new byte[100_000], Inline.ascii("??\r\nSET k v\r\nSET k v\r\n")));
+      assertEquals("", client.rest());
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    }
+  }
+
+  /** Nor does it matter if its client goes. */
+  @Test
+  void aRefusedRequestMayHaveNoEnd() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      beginRefused(client, shimmed);
+      client.socket.shutdownOutput();
+      assertEquals("", client.rest());
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    }
+  }
+
+  /** Returns when half of a SET has come whose client may not go to its database. */
+  private static void beginRefused(Talk client, Shimmed shimmed) throws IOException {
+    assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+    assertEquals("+OK\r\n", shimmed.redis.ask("ACL", "SETUSER", "default", "-select"));
+    assertTrue(client.ask("CLIENT", "ID").startsWith(":"), "it has an upstream of its own");
+    assertEquals("+OK\r\n", shimmed.redis.ask("ACL", "LOG", "RESET"));
+    var beginning = Inline.ascii("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n");
+    client.send(Inline.join(beginning, new byte[100_000]));
+    while (!shimmed.redis.ask("ACL", "LOG").contains("select")) {
+      Thread.onSpinWait();
+    }
+  }
 }
