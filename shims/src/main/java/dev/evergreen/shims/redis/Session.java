@@ -58,7 +58,9 @@ final class Session {
   private @Nullable Thread ownReader;
   private boolean keepsToOwn;
 
-  /** What the client is to hear at the end of the long request that has begun, if not Redis does. */
+  /**
+   * What the client is to hear at the end of the long request that has begun, if not Redis does.
+   */
   private byte @Nullable [] refusal;
 
   private boolean changing;

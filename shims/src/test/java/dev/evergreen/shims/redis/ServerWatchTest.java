@@ -200,7 +200,8 @@ class ServerWatchTest {
   void whatIsLeftIsLookedForUntilItHasGone() throws Exception {
     var others = new AtomicReference<>("-BUSY Redis is busy running a script.\r\n");
     var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20);
-    try (var store = new FakeStore(request -> said(request, others.get()))) {
+    try (var store =
+        new FakeStore(request -> said(request, Objects.requireNonNull(others.get())))) {
       try (var spool = Spool.open(directory.resolve("spool"), settings);
           var shim = before(store, spool);
           var client = Talk.to(Shimmed.port(shim))) {
