@@ -102,15 +102,14 @@ final class ClientRequests {
       batch.begin(bytes, from);
       boolean goesOn = amidLong || passing || split(bytes, end, batch);
       coming.hides();
-      keepRest(bytes, end);
-      return goesOn;
+      return goesOn && keepRest(bytes, end);
     } finally {
       coming.end();
       shim.batches.giveBack(batch);
     }
   }
 
-  /** Deals with more of a long request; false if nobody can tell where it ends. */
+  /** Deals with more of a long request; false if the client is to go. */
   private boolean goOn(ByteBuffer bytes, int end) throws IOException {
     var found = requests.scan(bytes, end);
     amidLong = found == RequestScanner.Found.PART;
@@ -121,21 +120,18 @@ final class ClientRequests {
       return false;
     }
     session.more(bytes, 0, requests.at, !amidLong);
-    if (strange) {
-      passOn(bytes, requests.at, end);
-    }
-    return true;
+    return !strange || passOn(bytes, requests.at, end, true);
   }
 
-  private void keepRest(ByteBuffer bytes, int end) throws IOException {
+  /** Keeps what is not whole; false if the client is to go. */
+  private boolean keepRest(ByteBuffer bytes, int end) throws IOException {
     if (passing || amidLong) {
       rest = NOTHING;
-      return;
+      return true;
     }
     int from = requests.atStart() ? requests.at : requests.began();
     if (end - from == Buffers.SIZE || isLong()) {
-      beginLong(bytes, from, end);
-      return;
+      return beginLong(bytes, from, end);
     }
     if (from == end) {
       rest = NOTHING;
@@ -144,6 +140,7 @@ final class ClientRequests {
       bytes.get(from, rest);
     }
     requests.moved(-from);
+    return true;
   }
 
   /**
@@ -184,18 +181,17 @@ final class ClientRequests {
         }
         case STRANGE -> {
           submit(batch);
-          passOn(bytes, requests.began(), end);
-          return true;
+          return passOn(bytes, requests.began(), end, false);
         }
       }
     }
   }
 
-  /** From here on Redis is to judge what the client says, and nobody else. */
-  private void passOn(ByteBuffer bytes, int from, int end) throws IOException {
+  /** From here on Redis is to judge what the client says; false if the client is to go. */
+  private boolean passOn(ByteBuffer bytes, int from, int end, boolean amid) throws IOException {
     passing = true;
     coming.hides();
-    session.passOn(bytes, from, end);
+    return session.passOn(bytes, from, end, amid);
   }
 
   private boolean handleLine(ByteBuffer bytes, int end, Batch batch) throws IOException {
@@ -204,8 +200,7 @@ final class ClientRequests {
     submit(batch);
     var words = Inline.split(bytes, from, next);
     if (words.isEmpty() || holdsZero(bytes, from, next)) {
-      passOn(bytes, from, end);
-      return true;
+      return passOn(bytes, from, end, false);
     }
     boolean goesOn = true;
     if (words.get().isEmpty()) {
@@ -327,16 +322,17 @@ final class ClientRequests {
     batch.begin(batch.bytes(), batch.to());
   }
 
-  private void beginLong(ByteBuffer bytes, int from, int end) throws IOException {
+  /** Begins a request that is not looked at whole; false if the client is to go. */
+  private boolean beginLong(ByteBuffer bytes, int from, int end) throws IOException {
     if (requests.atStart()) {
       // A line that does not end.
-      passOn(bytes, from, end);
-      return;
+      return passOn(bytes, from, end, false);
     }
     var verb = verbOf(requests, bytes);
     var words = Words.of(verb, requests, bytes);
     session.begin(verb, words, bytes, from, end, redacts(verb) ? LONG_SECRET : Told.ALL);
     amidLong = true;
     rest = NOTHING;
+    return true;
   }
 }

@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.shims.Upstream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
@@ -112,14 +113,22 @@ final class Leftovers {
     }
   }
 
-  /** By a connection of its own, as the list may be long. */
+  /**
+   * By a connection of its own, as the list may be long. Who waits here does not see meanwhile that
+   * the store has gone: so that must not take long. What a replica follows may have something left.
+   */
   private boolean isOver() throws IOException {
-    try (var made = shim.upstream.connect()) {
+    var upstream = shim.upstream;
+    var dialer = upstream.dialer().withLimit(PATIENCE);
+    try (var made = new Upstream(dialer, upstream.address(), upstream.tls()).connect()) {
       made.readTimeout(PATIENCE);
       var requests = new ArrayList<>(shim.introduction());
       requests.add(Identity.request("INFO", "server"));
-      var server = Exchange.ask(made, requests).getLast().text();
-      if (!process.equals(ServerWatch.field(server, "run_id"))) {
+      requests.add(Identity.request("INFO", "replication"));
+      var replies = Exchange.ask(made, requests);
+      var role = ServerWatch.field(replies.removeLast().text(), "role");
+      var server = replies.removeLast().text();
+      if (!process.equals(ServerWatch.field(server, "run_id")) || !role.equals("master")) {
         return false;
       }
       var list = Exchange.askLong(made, Identity.request("CLIENT", "LIST"), LONGEST_LIST);

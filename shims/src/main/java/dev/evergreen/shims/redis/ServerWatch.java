@@ -128,11 +128,7 @@ final class ServerWatch {
         List.of(
             Identity.request("INFO", "server"),
             Identity.request("INFO", "replication"),
-            Identity.request("CONFIG", "GET", "busy-reply-threshold"),
-            // Before what it has: when that is said, all that it keeps is there.
-            Identity.request("INFO", "persistence"),
-            Identity.request("INFO", "keyspace"),
-            Identity.request("INFO", "memory")));
+            Identity.request("CONFIG", "GET", "busy-reply-threshold")));
     var replies = Exchange.ask(made, requests);
     if (!password.isEmpty() && replies.removeFirst().isError()) {
       throw new IOException("Redis does not take the user and password that the shim was given");
@@ -153,10 +149,10 @@ final class ServerWatch {
     var clock = compareClocks(made);
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
-    if (first && "master".equals(field(replication, "role")) && hasLoaded(replies.get(3).text())) {
-      found.addAll(nothing(replies.get(4), replies.get(5).text()));
-    }
     leftovers.meet(made, field(server.text(), "run_id"), first);
+    if (first && "master".equals(field(replication, "role"))) {
+      found.addAll(ofNothing(made));
+    }
     first = false;
     lock.lock();
     try {
@@ -316,6 +312,21 @@ final class ServerWatch {
 
   private static final List<String> OF_NOTHING =
       List.of(StoreKind.EMPTY, RedisKind.NO_SCRIPTS, RedisKind.NO_FUNCTIONS);
+
+  /** Of what it has nothing. To be asked last: what others have left may just have been done. */
+  private static List<String> ofNothing(Connection made) throws IOException {
+    var replies =
+        Exchange.ask(
+            made,
+            List.of(
+                // Before what it has: when that is said, all that it keeps is there.
+                Identity.request("INFO", "persistence"),
+                Identity.request("INFO", "keyspace"),
+                Identity.request("INFO", "memory")));
+    return hasLoaded(replies.get(0).text())
+        ? nothing(replies.get(1), replies.get(2).text())
+        : List.of();
+  }
 
   /** Whether it says that there is nothing more to come of what it has kept in files. */
   private static boolean hasLoaded(String persistence) {

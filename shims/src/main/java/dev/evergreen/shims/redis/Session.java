@@ -145,12 +145,33 @@ final class Session {
     return new InterruptedIOException("the shim ends");
   }
 
-  /** From here on Redis is to judge what the client says, and nobody else. */
-  void passOn(ByteBuffer bytes, int from, int end) throws IOException {
+  /**
+   * From here on Redis is to judge what the client says, and nobody else. It may be good to Redis:
+   * then it is to be done in the client's database, or not at all.
+   *
+   * @param amid whether the beginning of a request has been passed on: nothing may come between
+   * @return false if the client is to go
+   */
+  boolean passOn(ByteBuffer bytes, int from, int end, boolean amid) throws IOException {
+    if (changing) {
+      awaitChange();
+    }
     awaitReplied();
     var upstream = own();
+    if (upstream.database() != profile.database()) {
+      if (amid) {
+        return false;
+      }
+      var refused = upstream.select(profile.database());
+      if (refused != null) {
+        answer(refused);
+        output.awaitSent();
+        return false;
+      }
+    }
     upstream.judge();
     upstream.pass(bytes, from, end);
+    return true;
   }
 
   /** A request of nothing: it may matter to an upstream that is about to leave a reply out. */

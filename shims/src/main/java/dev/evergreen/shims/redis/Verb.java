@@ -162,10 +162,14 @@ enum Verb {
     };
   }
 
-  /** Whether it acts in a database. */
+  /**
+   * Whether it acts in a database, or keeps Redis from saying whether it has gone to one: what
+   * comes behind that would be done in another.
+   */
   boolean needsDatabase() {
     return switch (this) {
       case SHARED, SECRET, SCRIPT, OWN, MULTI, EXEC, WATCH, PINS, DEBUGS -> true;
+      case REPLY_OFF, REPLY_SKIP -> true;
       default -> false;
     };
   }

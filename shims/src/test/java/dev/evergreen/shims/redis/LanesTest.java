@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.fibers.Buffers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
@@ -782,6 +783,38 @@ class LanesTest {
     }
   }
 
+  /** A line that is too long for the shim may be good to Redis: it is not done elsewhere either. */
+  @Test
+  void whatOnlyRedisCanReadIsNotDoneInAnotherDatabase() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      isRefusedItsDatabase(client, shimmed);
+      client.send(Inline.ascii("SET k " + "x".repeat(Buffers.SIZE - 6)));
+      assertTrue(client.reply().startsWith("-NOPERM"));
+      assertEquals("", client.rest());
+    }
+  }
+
+  /** Else nobody would hear that its database is refused, and all were done in another one. */
+  @Test
+  void whoMayNotGoToItsDatabaseIsNotSilenced() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      isRefusedItsDatabase(client, shimmed);
+      for (var how : List.of("OFF", "SKIP")) {
+        assertTrue(client.ask("CLIENT", "REPLY", how).startsWith("-NOPERM"));
+        assertTrue(client.ask("SET", "k", "v").startsWith("-NOPERM"));
+      }
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+      assertEquals("+OK\r\n", shimmed.redis.ask("ACL", "SETUSER", "default", "+select"));
+      client.send("CLIENT", "REPLY", "OFF");
+      client.send("SET", "k", "v");
+      assertEquals("+OK\r\n", client.ask("CLIENT", "REPLY", "ON"));
+      assertEquals("$1\r\nv\r\n", client.ask("GET", "k"));
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    }
+  }
+
   /** Nor does it matter if its client goes. */
   @Test
   void aRefusedRequestMayHaveNoEnd() throws IOException {
@@ -794,11 +827,15 @@ class LanesTest {
     }
   }
 
-  /** Returns when half of a SET has come whose client may not go to its database. */
-  private static void beginRefused(Talk client, Shimmed shimmed) throws IOException {
+  private static void isRefusedItsDatabase(Talk client, Shimmed shimmed) throws IOException {
     assertEquals("+OK\r\n", client.ask("SELECT", "1"));
     assertEquals("+OK\r\n", shimmed.redis.ask("ACL", "SETUSER", "default", "-select"));
     assertTrue(client.ask("CLIENT", "ID").startsWith(":"), "it has an upstream of its own");
+  }
+
+  /** Returns when half of a SET has come whose client may not go to its database. */
+  private static void beginRefused(Talk client, Shimmed shimmed) throws IOException {
+    isRefusedItsDatabase(client, shimmed);
     assertEquals("+OK\r\n", shimmed.redis.ask("ACL", "LOG", "RESET"));
     var beginning = Inline.ascii("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n");
     client.send(Inline.join(beginning, new byte[100_000]));
