@@ -174,13 +174,14 @@ final class BufferQueue {
 
   /** One without a turn, made if need be, if there are plenty of them and the JVM has memory. */
   @Nullable ByteBuffer takeOfPlenty() {
-    if (!stock.promise(plenty)) {
+    if (isRefused() || !stock.promise(plenty)) {
       return null;
     }
     try {
       return stock.takePromised();
     } catch (OutOfMemoryError e) {
       // It is waited for, as others give some back.
+      refusedAt = System.nanoTime();
       return null;
     }
   }
@@ -301,13 +302,18 @@ final class BufferQueue {
     return at != null && System.nanoTime() - at < REFUSED_NANOS && !hasMemory.getAsBoolean();
   }
 
-  private synchronized void hasMade(@Nullable ByteBuffer made) {
-    making = false;
+  private void hasMade(@Nullable ByteBuffer made) {
+    hasEndedMaking(made != null);
     if (made != null) {
-      refusedAt = null;
+      // Not under the monitor, which processors enter: it may have to have a task run later.
       give(made);
-    } else {
-      refusedAt = System.nanoTime();
+    }
+  }
+
+  private synchronized void hasEndedMaking(boolean made) {
+    making = false;
+    refusedAt = made ? null : System.nanoTime();
+    if (!made) {
       hand();
       turns.values().forEach(line -> line.forEach(Turn::wake));
     }
@@ -338,7 +344,11 @@ final class BufferQueue {
   }
 
   private void count() {
-    waiting = turns.values().stream().mapToInt(SequencedSet::size).sum();
+    int all = 0;
+    for (var line : turns.values()) {
+      all += line.size();
+    }
+    waiting = all;
     plenty = waiting > 0 ? 0 : Need.BEGIN.most(limit);
   }
 }

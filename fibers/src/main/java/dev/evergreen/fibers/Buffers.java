@@ -145,6 +145,18 @@ public final class Buffers {
     }
   }
 
+  /**
+   * Like {@link #borrow}, for output that is collected for a connection, by whoever may hold a
+   * borrowed one already. The connection's end ends the wait.
+   */
+  public static Loan borrowToWrite(Connection at) {
+    try {
+      return lend(at, Need.WRITE);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** Like {@link #borrow}, for what goes on at a connection, whose end ends the wait. */
   static Loan lend(Connection at, Need need) throws IOException {
     var ready = ready();
@@ -159,15 +171,15 @@ public final class Buffers {
     if (one != null) {
       return one;
     }
-    var turn = new Turn(need, wire);
-    QUEUE.enter(turn);
-    var given = turn.given();
-    return given != null ? given : await(turn);
+    return await(new Turn(need, wire));
   }
 
   private static ByteBuffer await(Turn turn) throws IOException {
     try {
-      QUEUE.make();
+      QUEUE.enter(turn);
+      if (turn.given() == null) {
+        QUEUE.make();
+      }
       if (turn.given() == null) {
         Processor.wakeThoseWithBuffers();
         await(turn, CancelScope.current());
@@ -233,7 +245,7 @@ public final class Buffers {
   }
 
   /** Whether who needs one may have to wait for it. */
-  static boolean areShort() {
+  public static boolean areShort() {
     return QUEUE.isShort();
   }
 

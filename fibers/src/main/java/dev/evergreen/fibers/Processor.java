@@ -255,6 +255,7 @@ final class Processor implements Runnable {
 
   private void sleep() {
     outbox.send();
+    buffers.giveIfWanted();
     if (spinning.pays() && findsBySpinning()) {
       return;
     }

@@ -174,18 +174,23 @@ final class Http2Output {
 
   /** Under the lock: whether so much waits to be sent that no more should be appended. */
   boolean full() {
-    return pendingBytes >= MOST_PENDING && !over;
+    // While buffers are short, no second one is waited for under the lock: the first leaves then.
+    boolean needsAnother = !pending.isEmpty() && !hasRoom(FRAME_HEAD + LEAST_FRAME_LIMIT);
+    return !over && (pendingBytes >= MOST_PENDING || (needsAnother && Buffers.areShort()));
   }
 
   /** Under the lock: a buffer with so much room. */
   private ByteBuffer room(int bytes) {
-    var last = pending.peekLast();
-    if (last == null || last.buffer().remaining() < bytes) {
-      last = Buffers.borrow();
-      pending.add(last);
+    if (!hasRoom(bytes)) {
+      pending.add(Buffers.borrowToWrite(connection));
     }
     pendingBytes += bytes;
-    return last.buffer();
+    return pending.getLast().buffer();
+  }
+
+  private boolean hasRoom(int bytes) {
+    var last = pending.peekLast();
+    return last != null && last.buffer().remaining() >= bytes;
   }
 
   /** Under the lock: appends what a client says before all frames. */
@@ -238,6 +243,16 @@ final class Http2Output {
     } catch (io.netty.handler.codec.http2.Http2Exception e) {
       throw new IOException("a head cannot be sent", e);
     }
+    try {
+      appendBlock(stream, end);
+    } catch (RuntimeException | Error e) {
+      // A head that was encoded and does not leave would have the peer misread all later ones.
+      connection.close();
+      throw e;
+    }
+  }
+
+  private void appendBlock(int stream, boolean end) {
     int type = HEADERS;
     int flags = end ? END_STREAM : 0;
     do {

@@ -374,11 +374,18 @@ final class DroppedTest {
     assertNotEquals(Certainty.CERTAIN, ask("get k"), "it may be carried out now");
     try (var stored = StoredTrace.open(trace.toString(), Duration.ZERO)) {
       assertTrue(stored.operation(late).isPresent());
-      var gaps =
-          stored.marks(Cell.ALL, 0, Long.MAX_VALUE, 100).stream()
-              .filter(mark -> mark.kind() == StoredTrace.Mark.Kind.GAP);
-      assertEquals(2, gaps.count(), "one of each epoch");
+      // Behind what was removed there may be more, where a request came before there was room.
+      long horizon = marks(stored, StoredTrace.Mark.Kind.HORIZON, Long.MAX_VALUE).getFirst().row();
+      var gaps = marks(stored, StoredTrace.Mark.Kind.GAP, horizon);
+      assertEquals(2, gaps.size(), "one of each epoch");
     }
+  }
+
+  private static List<StoredTrace.Mark> marks(
+      StoredTrace stored, StoredTrace.Mark.Kind kind, long before) {
+    return stored.marks(Cell.ALL, 0, before, 100).stream()
+        .filter(mark -> mark.kind() == kind)
+        .toList();
   }
 
   /** Brings the database below the least limit. */

@@ -580,7 +580,6 @@ final class Activation implements Summary.Home {
       return followed == null ? Subscribed.NOWHERE : followed.followReads(follower, next);
     }
     GrainSummary summary;
-    boolean settled;
     boolean owed;
     synchronized (this) {
       if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
@@ -594,9 +593,8 @@ final class Activation implements Summary.Home {
       }
       owed = summary.results().subscribe(follower);
       admit(next);
-      settled = summary.settledOn() != null;
     }
-    if (settled) {
+    if (summary.settledOn() != null) {
       summary.results().pushOwed(next);
     }
     return Subscribed.of(owed);

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.work.StackRoom;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -72,6 +73,7 @@ final class Computations {
   }
 
   private synchronized void add(RootComputation<?> root) {
+    StackRoom.check(); // who may open one can close it, which asks, too
     open.add(root);
   }
 

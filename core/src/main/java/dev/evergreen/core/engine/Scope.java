@@ -133,7 +133,7 @@ record Scope(
     }
   }
 
-  private boolean cancelled() {
+  boolean cancelled() {
     if (reader != null && reader.cancellation().cancelled()) {
       return true;
     }

@@ -143,13 +143,16 @@ final class DiskTier implements AutoCloseable {
   /** Null if something else is there, or something damaged. */
   private @Nullable DiskObject readAt(long hash, long place) throws IOException {
     var segment = log.segment(Place.segment(place));
-    if (!segment.lease()) {
-      return null;
-    }
     int most = Place.mostSize(place);
+    // Before the segment is leased, as it may wait, or throw.
     var loan = most <= Buffers.SIZE ? Buffers.borrow() : null;
     DiskObject object = null;
+    boolean leased = false;
     try {
+      leased = segment.lease();
+      if (!leased) {
+        return null;
+      }
       // A view, since others that borrow the buffer expect its byte order as it was.
       var whole = loan == null ? ByteBuffer.allocateDirect(most) : loan.buffer().duplicate();
       var buffer = whole.order(LITTLE_ENDIAN).clear().limit(most);
@@ -170,7 +173,9 @@ final class DiskTier implements AutoCloseable {
       }
       return object;
     } finally {
-      segment.release();
+      if (leased) {
+        segment.release();
+      }
       if (object == null && loan != null) {
         loan.close();
       }

@@ -5,6 +5,7 @@ import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import dev.evergreen.fibers.Buffers;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -154,6 +155,7 @@ final class Growing implements Appender {
 
   /** The piece to be appended to, not full. */
   private Piece room() throws IOException {
+    boolean counted;
     lock.lock();
     try {
       if (end != End.OPEN || !appending) {
@@ -178,7 +180,21 @@ final class Growing implements Appender {
         awaitReaders(MOST_PASSED - 1);
         checkFollowed();
       }
-      var piece = borrow(way == Way.COLLECTED && !pieces.isEmpty());
+      counted = way == Way.COLLECTED && !pieces.isEmpty();
+    } finally {
+      lock.unlock();
+    }
+    // Not under the lock: it may wait for what the log's thread and the readers give back.
+    return add(borrow(counted));
+  }
+
+  private Piece add(Piece piece) {
+    lock.lock();
+    try {
+      if (end != End.OPEN || !appending) {
+        done(piece);
+        throw new IllegalStateException("the response was committed or closed");
+      }
       pieces.add(piece);
       return piece;
     } finally {
@@ -453,7 +469,12 @@ final class Growing implements Appender {
     if (!isInMemory || followers.isEmpty()) {
       return;
     }
-    findInMemory();
+    try {
+      findInMemory();
+    } catch (UncheckedIOException e) {
+      // There is no buffer for a copy, so that they keep those that there are.
+      return;
+    }
     if (inMemory == null) {
       return;
     }

@@ -1,6 +1,7 @@
 package dev.evergreen.proxy.storage;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
@@ -43,6 +44,9 @@ final class IoThreads implements AutoCloseable {
       return result.join();
     } catch (CompletionException e) {
       if (e.getCause() instanceof IOException failure) {
+        throw new IOException(failure.getMessage(), failure);
+      }
+      if (e.getCause() instanceof UncheckedIOException failure) {
         throw new IOException(failure.getMessage(), failure);
       }
       throw e;

@@ -254,9 +254,14 @@ final class SegmentLog implements AutoCloseable {
         // Nobody but close interrupts it.
         closing = true;
       }
+      int behind = queue.size(); // They wait for what has been offered by now, and no more.
       performOffered();
-      if (job != null) {
+      for (Job next = job; next != null; next = behind-- > 0 ? queue.poll() : null) {
+        job = next;
         perform(job);
+        if (hasLingered()) {
+          flushQuietly();
+        }
       }
       if (job == null || (job.isUrgent() && queue.isEmpty()) || hasLingered()) {
         flushQuietly();
