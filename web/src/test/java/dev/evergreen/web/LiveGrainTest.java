@@ -145,7 +145,12 @@ final class LiveGrainTest {
       browser.subscribe(1, "board", "{\"name\":\"b\"}", null);
       browser.next();
       node.close();
-      assertEquals("bye", browser.next().path("type").asText());
+      var said = browser.next();
+      if (said.path("type").asText().equals("freshness")) {
+        // The grain has ended before the server learns that all ends.
+        said = browser.next();
+      }
+      assertEquals("bye", said.path("type").asText());
       assertEquals(503, Http.get(server, "/live/board?name=c").statusCode());
     }
   }
