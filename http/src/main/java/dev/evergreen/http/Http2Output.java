@@ -18,8 +18,10 @@ import org.jspecify.annotations.Nullable;
  * a fiber of its own sends them. That comes to run after those that are ready already, so that what
  * these answer leaves together.
  *
- * <p>Nobody waits under the lock. Appending never waits: who appends more than a little looks first
- * whether there is {@linkplain #full room}.
+ * <p>Who appends more than a little looks first whether there is {@linkplain #full room}, and waits
+ * without the lock if there is none. Under the lock only a head or a frame of control may wait, for
+ * a buffer, and only while those are short: they have one of those that who begins something never
+ * gets.
  */
 final class Http2Output {
   static final int DATA = 0;
