@@ -1,9 +1,9 @@
 package dev.evergreen.provenance;
 
 import java.io.ByteArrayOutputStream;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableSet;
+import java.util.NoSuchElementException;
 import java.util.Set;
 
 /**
@@ -17,15 +17,27 @@ import java.util.Set;
  */
 public final class Cell implements Comparable<Cell> {
   /** The whole store. */
-  public static final Cell ALL = new Cell(List.of());
+  public static final Cell ALL = new Cell();
 
-  private final List<Bytes> path;
+  /** The cell that contains this one next; the whole store itself for the whole store. */
+  private final Cell parent;
+
+  private final Bytes name;
+  private final int depth;
 
   /** Once somebody has asked for it; 0 before. */
   private int hash;
 
-  private Cell(List<Bytes> path) {
-    this.path = path;
+  private Cell() {
+    parent = this;
+    name = Bytes.EMPTY;
+    depth = 0;
+  }
+
+  private Cell(Cell parent, Bytes name) {
+    this.parent = parent;
+    this.name = name;
+    this.depth = parent.depth + 1;
   }
 
   /** The cell at a path of texts. */
@@ -39,9 +51,7 @@ public final class Cell implements Comparable<Cell> {
 
   /** The cell of this name below this one. */
   public Cell child(Bytes name) {
-    var longer = path.toArray(new Bytes[path.size() + 1]);
-    longer[path.size()] = name;
-    return new Cell(List.of(longer));
+    return new Cell(this, name);
   }
 
   /** The cell of this name below this one. */
@@ -49,24 +59,55 @@ public final class Cell implements Comparable<Cell> {
     return child(Bytes.of(name));
   }
 
+  /** How many names are in its path; none for the whole store. */
+  public int depth() {
+    return depth;
+  }
+
   /** The names from the whole store down to this cell; none for the whole store. */
   public List<Bytes> path() {
-    return path;
+    var path = new Bytes[depth];
+    for (var cell = this; cell.depth > 0; cell = cell.parent) {
+      path[cell.depth - 1] = cell.name;
+    }
+    return List.of(path);
   }
 
-  /** The last name of the path, which the whole store has not. */
+  /**
+   * The last name of the path.
+   *
+   * @throws NoSuchElementException for the whole store, which has none
+   */
   public Bytes name() {
-    return path.getLast();
+    return inside().name;
   }
 
-  /** The cell that contains this one next. The whole store has none. */
+  /**
+   * The cell that contains this one next.
+   *
+   * @throws NoSuchElementException for the whole store, which is in none
+   */
   public Cell parent() {
-    return new Cell(path.subList(0, path.size() - 1));
+    return inside().parent;
+  }
+
+  private Cell inside() {
+    if (depth == 0) {
+      throw new NoSuchElementException("the whole store is in no cell");
+    }
+    return this;
   }
 
   /** The cell that contains this one, or is it, with so many names in its path. */
   public Cell ancestor(int depth) {
-    return depth == path.size() ? this : new Cell(path.subList(0, depth));
+    if (depth < 0 || depth > this.depth) {
+      throw new IllegalArgumentException("%s has no ancestor of %d names".formatted(this, depth));
+    }
+    var cell = this;
+    while (cell.depth > depth) {
+      cell = cell.parent;
+    }
+    return cell;
   }
 
   /**
@@ -74,23 +115,27 @@ public final class Cell implements Comparable<Cell> {
    * itself.
    */
   public List<Cell> ancestors() {
-    var all = new ArrayList<Cell>(path.size());
-    for (int depth = 0; depth < path.size(); depth++) {
-      all.add(new Cell(path.subList(0, depth)));
+    var all = new Cell[depth];
+    for (var cell = this; cell.depth > 0; cell = cell.parent) {
+      all[cell.depth - 1] = cell.parent;
     }
-    return all;
+    return List.of(all);
   }
 
   /** Whether this cell is the other or contains it. */
   public boolean contains(Cell other) {
-    if (path.size() > other.path.size()) {
-      return false;
-    }
-    // From the end, as most cells that are compared differ in their last name.
-    for (int i = path.size() - 1; i >= 0; i--) {
-      if (!path.get(i).equals(other.path.get(i))) {
+    return depth <= other.depth && isSame(this, other.ancestor(depth));
+  }
+
+  /** Whether two cells with as many names are the same. Most differ in their last name. */
+  @SuppressWarnings("ReferenceEquality") // all paths begin at the one whole store
+  private static boolean isSame(Cell one, Cell other) {
+    while (one != other) {
+      if (!one.name.equals(other.name)) {
         return false;
       }
+      one = one.parent;
+      other = other.parent;
     }
     return true;
   }
@@ -118,16 +163,16 @@ public final class Cell implements Comparable<Cell> {
    */
   public byte[] encoded() {
     int length = 1;
-    for (var step : path) {
-      length += step.escapedLength() + 2;
+    for (var cell = this; cell.depth > 0; cell = cell.parent) {
+      length += cell.name.escapedLength() + 2;
     }
     var out = new byte[length];
     out[0] = 1;
-    int at = 1;
-    for (var step : path) {
-      at = step.escapeTo(out, at);
-      at++;
-      out[at++] = 1;
+    int end = length;
+    for (var cell = this; cell.depth > 0; cell = cell.parent) {
+      out[end - 1] = 1;
+      end -= cell.name.escapedLength() + 2;
+      cell.name.escapeTo(out, end);
     }
     return out;
   }
@@ -145,7 +190,7 @@ public final class Cell implements Comparable<Cell> {
    * @throws IllegalArgumentException if {@link #encoded} did not make them
    */
   public static Cell decode(byte[] encoded) {
-    var path = new ArrayList<Bytes>();
+    var cell = ALL;
     var step = new ByteArrayOutputStream();
     boolean inside = false;
     for (int i = 1; i < encoded.length; i++) {
@@ -153,7 +198,7 @@ public final class Cell implements Comparable<Cell> {
         step.write(encoded[i]);
         inside = true;
       } else if (++i < encoded.length && encoded[i] == 1) {
-        path.add(Bytes.of(step.toByteArray()));
+        cell = cell.child(Bytes.of(step.toByteArray()));
         step.reset();
         inside = false;
       } else if (i < encoded.length && encoded[i] == (byte) 0xFF) {
@@ -168,37 +213,38 @@ public final class Cell implements Comparable<Cell> {
       throw new IllegalArgumentException(
           "no cell is encoded as " + java.util.HexFormat.of().formatHex(encoded));
     }
-    return new Cell(List.copyOf(path));
+    return cell;
   }
 
   @Override
   public int compareTo(Cell other) {
-    if (this == other) {
+    int common = Math.min(depth, other.depth);
+    int order = compare(ancestor(common), other.ancestor(common));
+    return order == 0 ? Integer.compare(depth, other.depth) : order;
+  }
+
+  /** Compares two cells with as many names, by the first one in which they differ. */
+  @SuppressWarnings("ReferenceEquality") // all paths begin at the one whole store
+  private static int compare(Cell one, Cell other) {
+    if (one == other) {
       return 0;
     }
-    int mine = path.size();
-    int theirs = other.path.size();
-    for (int i = 0; i < mine && i < theirs; i++) {
-      int order = path.get(i).compareTo(other.path.get(i));
-      if (order != 0) {
-        return order;
-      }
-    }
-    return Integer.compare(mine, theirs);
+    int order = compare(one.parent, other.parent);
+    return order == 0 ? one.name.compareTo(other.name) : order;
   }
 
   @Override
   public boolean equals(Object other) {
     return this == other
-        || (other instanceof Cell cell && path.size() == cell.path.size() && contains(cell));
+        || (other instanceof Cell cell && depth == cell.depth && isSame(this, cell));
   }
 
   @Override
   public int hashCode() {
     // Read once: another thread's write need not be seen by a second read.
     int known = hash;
-    if (known == 0) {
-      known = path.hashCode();
+    if (known == 0 && depth > 0) {
+      known = 31 * parent.hashCode() + name.hashCode();
       hash = known;
     }
     return known;
@@ -206,6 +252,6 @@ public final class Cell implements Comparable<Cell> {
 
   @Override
   public String toString() {
-    return path.isEmpty() ? "*" : String.join("/", path.stream().map(Bytes::text).toList());
+    return depth == 0 ? "*" : String.join("/", path().stream().map(Bytes::text).toList());
   }
 }

@@ -95,10 +95,10 @@ final class CellIndex {
    */
   private <T> Optional<Iterator<T>> notedBelow(
       OperationReader.Shape<T> shape, Cell cell, long before) throws SQLException {
-    for (int depth = cell.path().size(); depth >= 0; depth--) {
+    for (int depth = cell.depth(); depth >= 0; depth--) {
       var id = id(cell.ancestor(depth));
       if (id.isPresent() && isNoted(id.get())) {
-        if (depth == cell.path().size()) {
+        if (depth == cell.depth()) {
           return Optional.of(touching(shape, BELOW, id.get(), before));
         }
         var noted = touching(operations.entire, BELOW, id.get(), before);
@@ -250,7 +250,7 @@ final class CellIndex {
     return session.read(
         () -> {
           var found = new ArrayList<Cell>();
-          int depth = parent.path().size();
+          int depth = parent.depth();
           var first = parent.child(prefix).encoded();
           // Without the two bytes that end the name.
           var from = after == null ? Arrays.copyOf(first, first.length - 2) : after.end();
@@ -263,7 +263,7 @@ final class CellIndex {
               break;
             }
             var cell = Cell.decode(path);
-            if (cell.path().size() > depth) {
+            if (cell.depth() > depth) {
               cell = cell.ancestor(depth + 1);
               if (!cell.name().startsWith(prefix)) {
                 break;

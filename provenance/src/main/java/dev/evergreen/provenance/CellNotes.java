@@ -146,7 +146,7 @@ final class CellNotes {
       return notes;
     }
     highest = Math.max(highest, operation.row());
-    int depth = rows.kind(operation.epoch()).keys(operation.space()).path().size();
+    int depth = rows.kind(operation.epoch()).keys(operation.space()).depth();
     var above = new LinkedHashSet<Cell>();
     for (var touch : touches.values()) {
       var cell = touch.cell();
@@ -156,7 +156,7 @@ final class CellNotes {
               operation.row(),
               touch.kind() == Touch.Kind.REPLACES ? 2 : 1,
               code(touch.effect())));
-      for (int i = depth; i <= depth + 1 && i < cell.path().size(); i++) {
+      for (int i = depth; i <= depth + 1 && i < cell.depth(); i++) {
         above.add(cell.ancestor(i));
       }
     }

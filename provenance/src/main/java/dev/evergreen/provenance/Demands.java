@@ -2,11 +2,11 @@ package dev.evergreen.provenance;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableSet;
-import java.util.TreeMap;
 import java.util.TreeSet;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The cells that a {@link Walk} demands. There may be very many, such as a set's members, and each
@@ -67,54 +67,81 @@ final class Demands {
     }
   }
 
-  private final TreeMap<Cell, List<Demand>> open = new TreeMap<>();
+  private final Map<Cell, List<Demand>> open = new HashMap<>();
+
+  /** The same cells in their order. Only what is below a cell is looked for there, as it costs. */
+  private final NavigableSet<Cell> inOrder = new TreeSet<>();
+
   private final List<Demand> over = new ArrayList<>();
   private int made;
 
   /** One more demand: the operation depends on the cell as it was before that row. */
   Demand add(Cell cell, long before, Operation by, long taken) {
     var demand = new Demand(cell, before, by, taken, made++);
-    open.computeIfAbsent(cell, _ -> new ArrayList<>(1)).add(demand);
+    open.computeIfAbsent(
+            cell,
+            _ -> {
+              inOrder.add(cell);
+              return new ArrayList<>(1);
+            })
+        .add(demand);
     return demand;
   }
 
-  /** The latest demand of exactly this cell, or null. */
-  @Nullable Demand latest(Cell cell) {
+  /** Whether nothing below a row has ever written the cell, and it is demanded from there on. */
+  boolean isUnwritten(Cell cell, long from) {
     var demands = open.get(cell);
-    return demands == null ? null : demands.getLast();
+    if (demands == null) {
+      return false;
+    }
+    var latest = demands.getLast();
+    return latest.unwritten && from <= latest.before && latest.replaced.isEmpty();
   }
 
   /** Whether all of the cell from that row on back is demanded by one of them. */
   boolean include(Cell cell, long from) {
-    return includes(cell, cell, from)
-        || cell.ancestors().stream().anyMatch(above -> includes(above, cell, from));
+    var demanded = cell;
+    while (!includes(demanded, cell, from)) {
+      if (demanded.depth() == 0) {
+        return false;
+      }
+      demanded = demanded.parent();
+    }
+    return true;
   }
 
   private boolean includes(Cell demanded, Cell cell, long from) {
-    var demands = open.get(demanded);
-    return demands != null && demands.stream().anyMatch(demand -> demand.includes(cell, from));
+    for (var demand : open.getOrDefault(demanded, List.of())) {
+      if (demand.includes(cell, from)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Those whose cell is met by who touches this one, in the order in which they were made. */
   List<Demand> metBy(Cell touched) {
     var met = new ArrayList<Demand>();
-    for (var above : touched.ancestors()) {
-      met.addAll(open.getOrDefault(above, List.of()));
+    for (var cell = touched; cell.depth() > 0; ) {
+      cell = cell.parent();
+      met.addAll(open.getOrDefault(cell, List.of()));
     }
-    for (var below : open.tailMap(touched, true).entrySet()) {
-      if (!touched.contains(below.getKey())) {
+    for (var below : inOrder.tailSet(touched, true)) {
+      if (!touched.contains(below)) {
         break;
       }
-      met.addAll(below.getValue());
+      met.addAll(open.getOrDefault(below, List.of()));
     }
     met.removeIf(demand -> !demand.meets(touched));
-    met.sort(Comparator.comparingInt(demand -> demand.number));
+    if (met.size() > 1) {
+      met.sort(Comparator.comparingInt(demand -> demand.number));
+    }
     return met;
   }
 
   /** The nearest cell around this one that is demanded, which may be itself; itself if none is. */
   Cell around(Cell cell) {
-    for (int depth = cell.path().size(); depth > 0; depth--) {
+    for (int depth = cell.depth(); depth > 0; depth--) {
       var above = cell.ancestor(depth);
       if (open.containsKey(above)) {
         return above;
@@ -136,9 +163,11 @@ final class Demands {
   /** Forgets those that are closed. */
   void removeClosed() {
     for (var demand : over) {
-      open.computeIfPresent(
-          demand.cell,
-          (_, demands) -> demands.remove(demand) && demands.isEmpty() ? null : demands);
+      var demands = open.get(demand.cell);
+      if (demands != null && demands.remove(demand) && demands.isEmpty()) {
+        open.remove(demand.cell);
+        inOrder.remove(demand.cell);
+      }
     }
     over.clear();
   }

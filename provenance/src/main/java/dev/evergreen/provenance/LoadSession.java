@@ -890,22 +890,24 @@ final class LoadSession implements AutoCloseable {
       throws SQLException {
     long epoch = epoch(request.lane());
     var asked = request.known();
-    var operation =
-        new Operation(
-            request.seq(),
-            epoch,
-            request.lane(),
-            request.connection(),
-            request.space(),
-            OpRows.instant(request.sent()),
-            outcome == Outcome.REPLIED ? OpRows.instant(at) : null,
-            OpRows.words(rows.kind(epoch), asked.content()),
-            switch (outcome) {
-              case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
-              case NONE_EXPECTED -> Bytes.EMPTY;
-              case OPEN, UNKNOWN, NOT_SENT -> null;
-            });
-    return operation.with(rows.skew(epoch)).cut(asked.cut());
+    return new Operation(
+        request.seq(),
+        epoch,
+        request.lane(),
+        request.connection(),
+        request.space(),
+        OpRows.instant(request.sent()),
+        outcome == Outcome.REPLIED ? OpRows.instant(at) : null,
+        OpRows.words(rows.kind(epoch), asked.content()),
+        switch (outcome) {
+          case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
+          case NONE_EXPECTED -> Bytes.EMPTY;
+          case OPEN, UNKNOWN, NOT_SENT -> null;
+        },
+        List.of(),
+        asked.cut(),
+        request.seq(),
+        rows.skew(epoch));
   }
 
   /** The operation with its parts, as far as their own ends are known. */

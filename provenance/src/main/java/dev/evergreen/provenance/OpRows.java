@@ -177,12 +177,11 @@ final class OpRows implements AutoCloseable {
     byte @Nullable [] reply = row.getBytes(12);
     var outcome = Outcome.of(row.getInt(7));
     if (request == null || (reply == null && outcome == Outcome.REPLIED)) {
-      return read(row, List.of(), reply(outcome, Bytes.EMPTY));
+      return read(row, List.of(), reply(outcome, Bytes.EMPTY), row.getLong(10));
     }
     var kind = kind(row.getLong(2));
     var replied = reply(outcome, reply == null ? Bytes.EMPTY : Bytes.of(reply));
-    var operation =
-        read(row, words(kind, Bytes.of(request)), replied).cut(request.length < row.getLong(10));
+    var operation = read(row, words(kind, Bytes.of(request)), replied, request.length);
     return withParts(kind, operation, earlier(operation));
   }
 
@@ -190,10 +189,10 @@ final class OpRows implements AutoCloseable {
     var outcome = Outcome.of(row.getInt(7));
     var request = content(row, 9);
     return read(
-            row,
-            words(kind(row.getLong(2)), request),
-            reply(outcome, outcome == Outcome.REPLIED ? content(row, 12) : Bytes.EMPTY))
-        .cut(request.length() < row.getLong(10));
+        row,
+        words(kind(row.getLong(2)), request),
+        reply(outcome, outcome == Outcome.REPLIED ? content(row, 12) : Bytes.EMPTY),
+        request.length());
   }
 
   /** The reply as it counts: of one that was cut off, nobody knows it. */
@@ -205,22 +204,31 @@ final class OpRows implements AutoCloseable {
     };
   }
 
-  private Operation read(ResultSet row, List<Bytes> words, @Nullable Bytes reply)
+  /**
+   * An operation without parts.
+   *
+   * @param known so many bytes of the request are on record
+   */
+  private Operation read(ResultSet row, List<Bytes> words, @Nullable Bytes reply, long known)
       throws SQLException {
     long replied = row.getLong(8);
     boolean isReplied = !row.wasNull();
+    long number = row.getLong(1);
     long epoch = row.getLong(2);
     return new Operation(
-            row.getLong(1),
-            epoch,
-            row.getLong(3),
-            row.getLong(4),
-            row.getString(5),
-            instant(row.getLong(6)),
-            isReplied ? instant(replied) : null,
-            words,
-            reply)
-        .with(skew(epoch));
+        number,
+        epoch,
+        row.getLong(3),
+        row.getLong(4),
+        row.getString(5),
+        instant(row.getLong(6)),
+        isReplied ? instant(replied) : null,
+        words,
+        reply,
+        List.of(),
+        known < row.getLong(10),
+        number,
+        skew(epoch));
   }
 
   /** What a body's three columns hold: bytes, length, hash. */

@@ -90,26 +90,20 @@ public record Operation(
 
   /** This operation with these parts. */
   public Operation with(List<Operation> others) {
-    return with(space, others, cut, skew);
+    return with(space, others, skew);
   }
 
   /** This operation, of a store whose clock goes so. */
   public Operation with(Skew other) {
-    return with(space, parts, cut, other);
-  }
-
-  /** This operation, of whose request only the beginning is known, if that is so. */
-  Operation cut(boolean isCut) {
-    return with(space, parts, isCut, skew);
+    return with(space, parts, other);
   }
 
   /** This operation, which speaks of another space than it was recorded with. */
   public Operation in(String other) {
-    return with(other, parts, cut, skew);
+    return with(other, parts, skew);
   }
 
-  private Operation with(
-      String otherSpace, List<Operation> otherParts, boolean isCut, Skew otherSkew) {
+  private Operation with(String otherSpace, List<Operation> otherParts, Skew otherSkew) {
     return new Operation(
         row,
         epoch,
@@ -121,7 +115,7 @@ public record Operation(
         request,
         reply,
         otherParts,
-        isCut,
+        cut,
         within,
         otherSkew);
   }
@@ -153,8 +147,19 @@ public record Operation(
   /** Where it is among others, without what was said. */
   Operation place() {
     return new Operation(
-            row, epoch, lane, 0, "", sent, replied, List.of(), reply == null ? null : Bytes.EMPTY)
-        .with(skew);
+        row,
+        epoch,
+        lane,
+        0,
+        "",
+        sent,
+        replied,
+        List.of(),
+        reply == null ? null : Bytes.EMPTY,
+        List.of(),
+        false,
+        row,
+        skew);
   }
 
   /** By its number, as what was said may be long. */

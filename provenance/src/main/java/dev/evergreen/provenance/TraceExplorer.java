@@ -174,10 +174,10 @@ final class TraceExplorer {
 
   /** The keys that an operation touches. */
   private List<Map<String, @Nullable Object>> cells(Operation operation) {
-    int depth = trace.kind(operation.epoch()).keys(operation.space()).path().size() + 1;
+    int depth = trace.kind(operation.epoch()).keys(operation.space()).depth() + 1;
     var keys = new LinkedHashSet<Cell>();
     for (var touch : trace.touches(operation)) {
-      if (touch.cell().path().size() >= depth && keys.size() < MOST_CELLS) {
+      if (touch.cell().depth() >= depth && keys.size() < MOST_CELLS) {
         keys.add(touch.cell().ancestor(depth));
       }
     }
@@ -368,7 +368,7 @@ final class TraceExplorer {
   private static Map<String, @Nullable Object> cell(Cell cell) {
     var element = new LinkedHashMap<String, @Nullable Object>();
     element.put("id", HexFormat.of().formatHex(cell.encoded()));
-    element.put("name", cell.path().isEmpty() ? "" : shortened(cell.name().text()));
+    element.put("name", cell.depth() == 0 ? "" : shortened(cell.name().text()));
     element.put("path", shortened(cell.toString()));
     return element;
   }

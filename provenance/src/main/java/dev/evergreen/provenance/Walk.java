@@ -5,7 +5,6 @@ import dev.evergreen.provenance.Touch.Kind;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -73,7 +72,10 @@ final class Walk implements Iterator<Operation> {
   /** How many operations have met the demands. */
   private long taken;
 
-  private final Map<Long, Long> ends = new HashMap<>();
+  /** The end that was asked for last, as each of the cells of an operation needs it. */
+  private long endOf = -1;
+
+  private long lastEnd;
 
   /** What was found last to be under way together with an operation, by its row and a cell. */
   private List<Operation> beside = List.of();
@@ -261,7 +263,11 @@ final class Walk implements Iterator<Operation> {
 
   /** Above all that can have come before an operation. */
   private long end(Operation operation) {
-    return Math.min(last, ends.computeIfAbsent(operation.row(), _ -> trace.end(operation)));
+    if (operation.row() != endOf) {
+      lastEnd = Math.min(last, trace.end(operation));
+      endOf = operation.row();
+    }
+    return lastEnd;
   }
 
   /** A cell that kept others from writing, and the row of who demands it. */
@@ -310,10 +316,15 @@ final class Walk implements Iterator<Operation> {
               if (touch.kind() == Kind.CHANGES) {
                 wanted.add(new Wanted(touch.cell(), place, touch.effect() == Effect.YES));
               }
-              touch.from().forEach(cell -> wanted.add(new Wanted(cell, place, false)));
-              touch
-                  .unless()
-                  .forEach(cell -> wanted.add(new Wanted(cell, demand.before, demand.by, false)));
+              for (var cell : touch.from()) {
+                // As a rule most of them guard the cell, and are there for ever.
+                if (!isUnwritten(cell, place)) {
+                  wanted.add(new Wanted(cell, place, false));
+                }
+              }
+              for (var cell : touch.unless()) {
+                wanted.add(new Wanted(cell, demand.before, demand.by, false));
+              }
             }
             if (!all
                 && touch.kind() == Kind.REPLACES
@@ -377,8 +388,7 @@ final class Walk implements Iterator<Operation> {
 
   /** Whether nothing below an operation's end has ever written a cell, for all that was read. */
   private boolean isUnwritten(Cell cell, Operation operation) {
-    var known = demands.latest(cell);
-    return known != null && known.unwritten && Math.min(last, trace.end(operation)) <= known.before;
+    return demands.isUnwritten(cell, end(operation));
   }
 
   /**

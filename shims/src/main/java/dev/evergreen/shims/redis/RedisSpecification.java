@@ -106,12 +106,13 @@ public final class RedisSpecification implements Specification, Model {
    * need only be equal where they were. Longer words are none of these.
    */
   private static boolean isMarked(Commands.Command command, Operation operation) {
-    var call = new Call(operation, null);
+    if (operation.request().stream().noneMatch(RedisSpecification::isShortMark)) {
+      return false;
+    }
     try {
-      if (operation.request().stream().anyMatch(RedisSpecification::isShortMark)) {
-        command.touches().accept(call);
-        var _ = Expiry.deadline(call);
-      }
+      var call = new Call(operation, null);
+      command.touches().accept(call);
+      var _ = Expiry.deadline(call);
       return false;
     } catch (HiddenException hidden) {
       return true;

@@ -219,7 +219,7 @@ final class Scripts {
       return List.copyOf(cells);
     }
     var keys = new LinkedHashSet<Cell>();
-    cells.forEach(cell -> keys.add(cell.path().size() > KEY ? cell.ancestor(KEY) : cell));
+    cells.forEach(cell -> keys.add(cell.depth() > KEY ? cell.ancestor(KEY) : cell));
     return keys.size() <= MOST_NAMED
         ? List.copyOf(keys)
         : List.of(Call.DATABASES, SCRIPTS, FUNCTIONS);
