@@ -468,7 +468,7 @@ abstract class Http2Connection {
     }
   }
 
-  private int int32() {
+  private int int32() throws IOException {
     return in.buffer().getInt(in.at());
   }
 
@@ -627,7 +627,7 @@ abstract class Http2Connection {
     ended(stream);
   }
 
-  private void priority(int id, int length) throws Http2Exception {
+  private void priority(int id, int length) throws IOException {
     require(id != 0, Code.PROTOCOL_ERROR, "a priority of no stream");
     checkControls();
     // RFC 9113 §6.4: no stream can be reset before it was begun.
@@ -640,7 +640,7 @@ abstract class Http2Connection {
     }
   }
 
-  private void rstStream(int id, int length) throws Http2Exception {
+  private void rstStream(int id, int length) throws IOException {
     require(length == 4, Code.FRAME_SIZE_ERROR, "no code");
     checkNotIdle(id);
     int code = int32();
@@ -715,7 +715,7 @@ abstract class Http2Connection {
     }
   }
 
-  private void ping(int flags, int id, int length) throws Http2Exception {
+  private void ping(int flags, int id, int length) throws IOException {
     require(id == 0, Code.PROTOCOL_ERROR, "a ping of a stream");
     require(length == 8, Code.FRAME_SIZE_ERROR, "a ping has eight bytes");
     checkControls();
@@ -729,7 +729,7 @@ abstract class Http2Connection {
     }
   }
 
-  private void windowUpdate(int id, int length) throws Http2Exception {
+  private void windowUpdate(int id, int length) throws IOException {
     require(length == 4, Code.FRAME_SIZE_ERROR, "no increment");
     if (id != 0) {
       checkNotIdle(id);

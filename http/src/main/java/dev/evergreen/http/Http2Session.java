@@ -76,7 +76,7 @@ final class Http2Session extends Http2Connection {
     return chosen;
   }
 
-  private static boolean isPreface(Input in, int bytes) {
+  private static boolean isPreface(Input in, int bytes) throws IOException {
     if (bytes == 0) {
       return true;
     }

@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -57,7 +58,7 @@ final class Input implements AutoCloseable {
   }
 
   /** The bytes, from {@link #at} on; valid until more is received. */
-  ByteBuffer buffer() {
+  ByteBuffer buffer() throws IOException {
     return takeBack();
   }
 
@@ -247,13 +248,22 @@ final class Input implements AutoCloseable {
     }
   }
 
-  private ByteBuffer takeBack() {
+  private ByteBuffer takeBack() throws IOException {
     if (loan == null) {
-      loan = Buffers.borrow();
+      loan = borrow();
       loan.buffer().put(0, rest);
       rest = NOTHING;
     }
     return loan.buffer();
+  }
+
+  /** That there was none in time is told as all else is that goes wrong with a connection. */
+  private static Buffers.Loan borrow() throws IOException {
+    try {
+      return Buffers.borrow();
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
+    }
   }
 
   /** Gives the buffer back, with all that is in it. */

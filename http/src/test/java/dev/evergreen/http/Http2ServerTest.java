@@ -203,6 +203,9 @@ class Http2ServerTest {
     }
   }
 
+  /** Who opens its window by less at a time is sent away after some hundred times. */
+  private static final int PART = 1 << 10;
+
   /** Opens the common window, and answers who has got how much of it. */
   private static Map<Integer, Integer> open(Http2Client client, int bytes) throws IOException {
     client.send(WINDOW_UPDATE, 0, 0, bytes);
@@ -220,7 +223,7 @@ class Http2ServerTest {
   private static void untilAllWait(Http2Client client, int streams) throws IOException {
     var seen = new HashSet<Integer>();
     while (seen.size() < streams) {
-      seen.addAll(open(client, 1000).keySet());
+      seen.addAll(open(client, PART).keySet());
     }
   }
 
@@ -232,10 +235,10 @@ class Http2ServerTest {
       untilAllWait(client, streams);
       var shares = new HashMap<Integer, Integer>();
       for (int i = 0; i < 2 * streams; i++) {
-        open(client, 1000).forEach((stream, bytes) -> shares.merge(stream, bytes, Integer::sum));
+        open(client, PART).forEach((stream, bytes) -> shares.merge(stream, bytes, Integer::sum));
       }
       assertEquals(streams, shares.size());
-      assertEquals(Set.of(2000), Set.copyOf(shares.values()));
+      assertEquals(Set.of(2 * PART), Set.copyOf(shares.values()));
     }
   }
 
@@ -286,10 +289,10 @@ class Http2ServerTest {
         client.headers(3, true, get("/held"));
         assertEquals(1, elsewhere.far().read(ByteBuffer.allocate(1)), "it has begun to wait");
         for (int i = 0; i < 10; i++) {
-          assertEquals(Set.of(1), open(client, 1000).keySet());
+          assertEquals(Set.of(1), open(client, PART).keySet());
         }
         elsewhere.far().close();
-        while (!open(client, 1000).containsKey(3)) {
+        while (!open(client, PART).containsKey(3)) {
           // It comes to its turn.
         }
       }

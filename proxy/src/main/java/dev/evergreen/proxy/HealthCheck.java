@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
@@ -30,7 +31,7 @@ record HealthCheck(Proxy proxy, Upstreams upstreams, Origins.Member member, Stri
   static void check(Upstreams upstreams, Origins.Member member, String path) {
     try {
       member.checked(answers(upstreams, member, path));
-    } catch (UpstreamBusyException e) {
+    } catch (UpstreamBusyException | BuffersExhaustedException e) {
       // That is our limit: nothing is known of the origin.
     } catch (IOException e) {
       member.checked(false);

@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
@@ -139,8 +140,8 @@ final class Keeper {
       if (stored || arrival.part() != null) {
         settle(arrival); // A part tells of the whole also if it was invalidated meanwhile.
       }
-    } catch (IncompleteException e) {
-      // Nobody wants it any more, and the origin is told.
+    } catch (IncompleteException | BuffersExhaustedException e) {
+      // Nobody wants it any more, or there is no room for it; and the origin is told.
     } catch (IOException e) {
       proxy.count(Count.CUT_OFF);
     } finally {

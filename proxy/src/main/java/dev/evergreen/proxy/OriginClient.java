@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.HeadTooLargeException;
@@ -61,8 +62,10 @@ final class OriginClient {
         if (ofClient != null) {
           throw ofClient;
         }
-        if (e instanceof OriginFailure || e instanceof HeadTooLargeException) {
-          throw OriginFailure.of(e);
+        if (e instanceof OriginFailure
+            || e instanceof HeadTooLargeException
+            || e instanceof BuffersExhaustedException) {
+          throw OriginFailure.of(e); // No origin could do better.
         }
         boolean again = attempt < ATTEMPTS && ask.mayBeRepeated(request, upload, e);
         if (e instanceof UpstreamBusyException) {

@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.http.HeadTooLargeException;
 import dev.evergreen.http.IncompleteMessageException;
 import dev.evergreen.http.MalformedMessageException;
@@ -29,6 +30,7 @@ final class OriginFailure extends IOException {
       case SocketTimeoutException timeout -> new OriginFailure(504, "timeout", timeout);
       case MalformedMessageException malformed -> new OriginFailure(502, "malformed", malformed);
       case UpstreamBusyException busy -> new OriginFailure(503, "busy", busy);
+      case BuffersExhaustedException none -> new OriginFailure(503, "no-buffers", none);
       case HeadTooLargeException large -> new OriginFailure(431, "head-too-large", large);
       case NoWebSocketException none -> new OriginFailure(502, "no-websockets", none);
       case IncompleteMessageException cut -> new OriginFailure(502, "cut-off", cut);

@@ -159,7 +159,7 @@ final class OriginRequests {
     if (settings.keepHost && !request.authority().isEmpty()) {
       // As the key has it: else who is the first to ask chooses how it is written to all.
       fields.set("X-Forwarded-Host", authority);
-      forwarded += ";host=\"" + authority.replaceAll("[\"\\\\]", "") + "\"";
+      forwarded += ";host=\"" + authority + "\""; // No host has what would have to be escaped.
     }
     var chain = fields.joined("forwarded");
     fields.set("Forwarded", chain == null ? forwarded : chain + ", " + forwarded);
@@ -172,6 +172,8 @@ final class OriginRequests {
 
   /** Without the interface of this machine that an address of its network is for. */
   private static String literal(InetAddress address) {
-    return address.getHostAddress().split("%", 2)[0];
+    var text = address.getHostAddress();
+    int scope = text.indexOf('%');
+    return scope < 0 ? text : text.substring(0, scope);
   }
 }

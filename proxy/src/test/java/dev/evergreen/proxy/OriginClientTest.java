@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.Fields;
@@ -14,8 +16,11 @@ import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.http.UpstreamVersion;
 import dev.evergreen.http.Upstreams;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -91,5 +96,39 @@ class OriginClientTest {
     assertEquals(431, failure.status());
     assertEquals("head-too-large", failure.detail());
     assertThatNobodyHasFailedAndNothingIsHeld();
+  }
+
+  /** Seen: the client was told 500, and the fiber that checks the origin ended for ever. */
+  @Test
+  void thatThereIsNoBufferIsNoFailureOfAnOrigin() throws IOException {
+    var _ = scripted.then(200, "");
+    var member = origins.members().getFirst();
+    var request = RequestHead.of("GET", "/", Fields.of("Host", "a"));
+    var held = new ArrayList<Buffers.Loan>();
+    Buffers.limit(Buffers.count() + 32);
+    try (var checking = new Upstreams(Dialer.of(fibers))) {
+      var now = CancelScope.within(Duration.ZERO);
+      assertThrows(
+          UncheckedIOException.class,
+          () ->
+              now.run(
+                  () -> {
+                    while (true) {
+                      held.add(Buffers.borrow());
+                    }
+                  }));
+      var check = CompletableFuture.runAsync(() -> HealthCheck.check(checking, member, "/"));
+      var failure =
+          assertThrows(
+              OriginFailure.class, () -> client.ask(origins, request, null, _ -> {}).close());
+      assertEquals(503, failure.status());
+      assertEquals("no-buffers", failure.detail());
+      check.join();
+      assertTrue(member.well(0));
+      assertThatNobodyHasFailedAndNothingIsHeld();
+    } finally {
+      Buffers.limit(Buffers.capacity());
+      held.forEach(Buffers.Loan::close);
+    }
   }
 }

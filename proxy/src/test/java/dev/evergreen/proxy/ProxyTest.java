@@ -1311,7 +1311,7 @@ class ProxyTest extends WithOneProxy {
   }
 
   @Test
-  void connectionHidesNotByWhatAResponseVaries() throws Exception {
+  void connectionHidesNeitherByWhatAResponseVariesNorHowOldItIs() throws Exception {
     origin.then(
         (request, wire) ->
             wire.send(
@@ -1319,9 +1319,13 @@ class ProxyTest extends WithOneProxy {
                     200,
                     "page of " + request.field("X"),
                     "Cache-Control: max-age=60",
-                    "Connection: Vary",
+                    "Connection: Vary, Age",
+                    "Age: 7",
                     "Vary: X")));
-    assertEquals("page of me", get("/a", "X: me").body());
+    var first = get("/a", "X: me");
+    assertEquals("page of me", first.body());
+    assertEquals("7", first.field("Age"));
+    assertEquals("7", get("/a", "X: me").field("Age"));
     var other = get("/a", "X: you");
     assertEquals("page of you", other.body());
     assertEquals("X", other.field("Vary"), "other caches have to know it, too");

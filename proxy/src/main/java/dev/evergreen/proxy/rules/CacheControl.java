@@ -46,6 +46,11 @@ public final class CacheControl {
   /** It is no time, and names no fields. */
   private static final String NO_ARGUMENT = ";";
 
+  /** What was read last: what becomes of one response is asked by several in turn. */
+  private record Read(List<String> lines, CacheControl control) {}
+
+  private static volatile Read last = new Read(List.of(), NONE);
+
   /** Of each directive its argument, empty for none; never both for one that names fields. */
   private final Map<String, String> directives;
 
@@ -58,6 +63,16 @@ public final class CacheControl {
     if (lines.isEmpty()) {
       return NONE;
     }
+    var before = last;
+    if (before.lines.equals(lines)) {
+      return before.control;
+    }
+    var control = read(lines);
+    last = new Read(List.copyOf(lines), control);
+    return control;
+  }
+
+  private static CacheControl read(List<String> lines) {
     var directives = new HashMap<String, String>();
     for (var member : Members.of(lines)) {
       int end = Members.tokenEnd(member);

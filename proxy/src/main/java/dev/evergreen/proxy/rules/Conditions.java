@@ -4,6 +4,7 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.RequestHead;
 import java.util.Collection;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.StringJoiner;
@@ -135,11 +136,16 @@ public final class Conditions {
 
   /** The first tag, and of the others those that do not make the list longer than it may be. */
   private static String tags(Collection<Validators> stored) {
-    var tags =
-        stored.stream().flatMap(each -> each.tag().stream()).map(EntityTag::toString).distinct();
+    var tags = new LinkedHashSet<String>();
+    for (var each : stored) {
+      each.tag().ifPresent(tag -> tags.add(tag.toString()));
+    }
     var list = new StringJoiner(", ");
-    tags.filter(tag -> list.length() == 0 || list.length() + tag.length() <= MOST_TAGS)
-        .forEachOrdered(list::add);
+    for (var tag : tags) {
+      if (list.length() == 0 || list.length() + tag.length() <= MOST_TAGS) {
+        list.add(tag);
+      }
+    }
     return list.toString();
   }
 }

@@ -108,13 +108,17 @@ final class Members {
 
   /** A number of seconds (RFC 9111 §1.2.2), at most 2^31, or the other one if it is none. */
   static long seconds(String text, long otherwise) {
-    if (text.isEmpty() || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
+    if (text.isEmpty()) {
       return otherwise;
     }
     long seconds = 0;
-    for (int i = 0; i < text.length() && seconds < CacheControl.LONGEST; i++) {
-      seconds = 10 * seconds + text.charAt(i) - '0';
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
+      if (c < '0' || c > '9') {
+        return otherwise;
+      }
+      seconds = Math.min(10 * seconds + c - '0', CacheControl.LONGEST);
     }
-    return Math.min(seconds, CacheControl.LONGEST);
+    return seconds;
   }
 }

@@ -209,11 +209,13 @@ final class Growing implements Appender {
             && storage.collecting().tryAcquire());
   }
 
-  private Piece borrow(boolean counted) {
+  private Piece borrow(boolean counted) throws IOException {
     Piece piece = null;
     try {
       piece = new Piece(Buffers.borrow(), counted);
       return piece;
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
     } finally {
       if (piece == null && counted) {
         storage.collecting().release();

@@ -239,14 +239,22 @@ final class MemoryTier implements AutoCloseable {
     };
   }
 
-  /** For when slow readers hold all that may be held: a small object can be copied as a whole. */
+  /**
+   * For when slow readers hold all that may be held: what fits into a buffer is copied as a whole,
+   * also where the store takes it for large. So it stays as it is for whoever reads it.
+   */
   private @Nullable Found copy(long hash, Item item, boolean noticed) {
     var key = key(hash);
     var loan = Buffers.borrow();
     var buffer = MemorySegment.ofBuffer(loan.buffer());
     var outcome = noticed ? store.get(key, item) : store.peek(key, item);
-    while (outcome == Outcome.FOUND && item.valueLength() <= buffer.byteSize()) {
-      if (item.copyValue(buffer, 0)) {
+    while (outcome != Outcome.NOT_FOUND && item.valueLength() <= buffer.byteSize()) {
+      int length = item.valueLength();
+      boolean copied =
+          outcome == Outcome.FOUND
+              ? item.copyValue(buffer, 0)
+              : copyPart(hash, item.cas(), length, 0, buffer, length);
+      if (copied) {
         return new Held(item, loan);
       }
       outcome = noticed ? store.get(key, item) : store.peek(key, item);

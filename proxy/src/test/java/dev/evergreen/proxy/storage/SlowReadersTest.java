@@ -109,6 +109,20 @@ class SlowReadersTest {
     }
   }
 
+  /** Seen: who was sent a part of it was cut off, as it was validated before that was read. */
+  @Test
+  void whatFitsIntoABufferStaysAsItWasFoundAlsoWhereNothingMayBeHeld() throws Exception {
+    int length = 40_000; // The store has it in several pieces.
+    try (var storage = Storage.open(StorageOptions.memory(32 * MIB));
+        var _ = stored(storage, "slow")) {
+      assertTrue(put(storage, "a", 1, length));
+      try (var lease = Objects.requireNonNull(find(storage, "a"))) {
+        assertTrue(put(storage, "a", 2, length));
+        assertEquals(1, check(lease, "a"));
+      }
+    }
+  }
+
   @Test
   void slowReadersOfWhatWasReceivedHaveOneBufferEach() throws Exception {
     try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
