@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** From where a busy script, or a pause, can be ended: with the shim as with Redis alone. */
 @Timeout(60)
 class BusyTest {
-  private static final String[] THRESHOLD = {"--busy-reply-threshold", "100"};
+  private static final String[] THRESHOLD = {"--busy-reply-threshold", "10"};
 
   private static final String ENDLESS = "while true do end";
 
@@ -26,7 +26,7 @@ class BusyTest {
       """
       local from = redis.call('TIME')
       local now = from
-      while (now[1] - from[1]) * 1000000 + now[2] - from[2] < 3000000 do
+      while (now[1] - from[1]) * 1000000 + now[2] - from[2] < 1500000 do
         now = redis.call('TIME')
       end
       return 'over'
@@ -44,7 +44,7 @@ class BusyTest {
   }
 
   private static Shimmed shimmed() throws IOException {
-    return Shimmed.start(settings -> settings.withPatience(Duration.ofSeconds(1)), THRESHOLD);
+    return Shimmed.start(settings -> settings.withPatience(Duration.ofMillis(600)), THRESHOLD);
   }
 
   private static byte[] all(byte[]... requests) {
