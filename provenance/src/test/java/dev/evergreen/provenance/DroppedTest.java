@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 @Timeout(60)
 final class DroppedTest {
-  private static final SpoolSettings SMALL =
+  static final SpoolSettings SMALL =
       SpoolSettings.DEFAULT
           .withSegmentBytes(256 << 10)
           .withBytes(512 << 10)
@@ -85,7 +85,7 @@ final class DroppedTest {
 
   /** Brings all that is there into the database, and makes room. */
   private void load() throws IOException {
-    spool.release(load(spool.directory()));
+    spool.release(load(trace, spool.directory()));
     while (spool.push(0, recorded.lane(), Frames.bytes("room")) < 0) {
       Thread.onSpinWait();
     }
@@ -93,6 +93,11 @@ final class DroppedTest {
 
   /** Answers the index of the file up to which all is loaded. */
   private long load(Path place) {
+    return load(trace, place);
+  }
+
+  /** The same of what is recorded there. */
+  static long load(Path trace, Path place) {
     try (var session =
             LoadSession.open(
                 TraceDatabase.of(trace, ""), Redactor.open(trace, List.of()), "the spool");
@@ -243,13 +248,7 @@ final class DroppedTest {
   /** From here on the trace is one whose recorder was killed. */
   private void killed() throws IOException {
     var copy = directory.resolve("killed");
-    Files.createDirectory(copy);
-    try (var files = Files.list(trace)) {
-      for (var file : files.filter(Files::isRegularFile).toList()) {
-        Files.copy(file, copy.resolve(file.getFileName()));
-      }
-    }
-    Frames.copy(trace.resolve("spool"), copy.resolve("spool"));
+    Frames.copyTrace(trace, copy);
     trace = copy;
   }
 

@@ -75,4 +75,15 @@ final class Frames {
     }
     return to;
   }
+
+  /** The same of all of a trace, while nobody loads it. */
+  static void copyTrace(Path directory, Path to) throws IOException {
+    Files.createDirectories(to);
+    try (var files = Files.list(directory)) {
+      for (var file : files.filter(Files::isRegularFile).toList()) {
+        Files.copy(file, to.resolve(file.getFileName()));
+      }
+    }
+    copy(directory.resolve("spool"), to.resolve("spool"));
+  }
 }

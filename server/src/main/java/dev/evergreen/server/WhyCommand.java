@@ -107,7 +107,8 @@ public final class WhyCommand extends TraceOptions {
     if (client != null && words.isEmpty()) {
       return list(trace, before);
     }
-    trace.allow(Duration.ofNanos((long) (within * 1e9)));
+    // However short it is, it is a limit.
+    trace.allow(Duration.ofNanos((long) Math.ceil(within * 1e9)));
     var question = question(trace, before, epoch);
     try {
       return question.isEmpty() ? failed(notFound()) : answer(trace, question.get());

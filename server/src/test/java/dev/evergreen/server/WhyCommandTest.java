@@ -100,6 +100,7 @@ class WhyCommandTest {
     exchange(anna, "+OK\r\n", "SET", "a", "1");
     var said = run(1, "why", "redis", "--within", "0.000001", "GET", "a");
     assertTrue(said.contains("takes longer than 0.000001 s") && said.contains("--within"), said);
+    assertTrue(run(1, "why", "redis", "--within", "1e-10", "GET", "a").contains("takes longer"));
     assertTrue(run(0, "why", "redis", "--within", "0", "GET", "a").startsWith("GET a -> 1"));
     assertTrue(run(2, "why", "redis", "--within", "-1", "GET", "a").contains("--within must"));
   }

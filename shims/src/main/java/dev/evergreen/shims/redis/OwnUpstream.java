@@ -10,6 +10,7 @@ import dev.evergreen.provenance.Unanswered;
 import dev.evergreen.shims.Line;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.redis.Redaction.Told;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -394,6 +395,9 @@ final class OwnUpstream {
    * @return null if it is there, else what Redis says against it
    */
   byte @Nullable [] select(int wanted) throws IOException {
+    if (isLost()) {
+      throw new EOFException("nobody could tell whether it is in the client's database");
+    }
     var request = Identity.request("SELECT", String.valueOf(wanted));
     var said = ask(Verb.SELECT, Words.ofSelection(wanted), request);
     return wanted == standing.database() ? null : said;
@@ -401,14 +405,72 @@ final class OwnUpstream {
 
   /** Asks something of the shim's own. Blocks until Redis has replied. */
   private byte @Nullable [] ask(Verb verb, Words words, byte[] request) throws IOException {
+    var kept = send(verb, words, request);
+    flush();
+    awaitReplied();
+    return bytes(kept);
+  }
+
+  private Expected.Kept send(Verb verb, Words words, byte[] request) throws IOException {
     var next = new Expected(verb, Spool.DROPPED, 1, words, Told.ALL);
     var kept = new Expected.Kept();
     next.kept = kept;
     expect(next);
     pass(ByteBuffer.wrap(request), 0, request.length);
+    return kept;
+  }
+
+  /**
+   * Whether Redis carries out nothing of what comes next: it queues that, or takes nothing of the
+   * kind from who has subscribed. Blocks until it has replied to all.
+   */
+  boolean isHoldingBack() throws IOException {
     flush();
     awaitReplied();
-    return bytes(kept);
+    lock.lock();
+    try {
+      return standing.isHoldingBack();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** What the client wanted to be watched is not: the next transaction is not to be done. */
+  void watchesInVain() {
+    lock.lock();
+    try {
+      standing.watchesInVain();
+      quiet = false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Whether a transaction that begins now must not be carried out: it would be done in another
+   * database than the client's, or without a look at what was to be watched.
+   */
+  boolean isToSpoil(int wanted) {
+    lock.lock();
+    try {
+      return standing.isInVain() || standing.database() != wanted;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Has Redis refuse the EXEC of the transaction that has begun, as one command in it is wrong. */
+  void spoil() throws IOException {
+    var _ = send(Verb.SHARED, Words.OF_SHIM, Identity.request("SELECT"));
+  }
+
+  private boolean isLost() {
+    lock.lock();
+    try {
+      return lost;
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** What was kept; null if nothing has come. */

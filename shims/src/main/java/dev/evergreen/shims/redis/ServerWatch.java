@@ -40,6 +40,7 @@ final class ServerWatch {
 
   private static final Pattern TIME =
       Pattern.compile("\\*2\r\n\\$[0-9]+\r\n([0-9]{1,12})\r\n\\$[0-9]+\r\n([0-9]{1,6})\r\n");
+  private static final String RUN_ID = "run_id";
   private static final Duration LONGEST_PATIENCE = Duration.ofHours(1);
 
   private final RedisShim shim;
@@ -149,7 +150,7 @@ final class ServerWatch {
     var clock = compareClocks(made);
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
-    leftovers.meet(made, field(server.text(), "run_id"), first);
+    leftovers.meet(made, field(server.text(), RUN_ID), first);
     if (first && "master".equals(field(replication, "role"))) {
       found.addAll(ofNothing(made));
     }
@@ -267,6 +268,24 @@ final class ServerWatch {
         : "";
   }
 
+  /** Whether it did not say which process it is, as it was busy, and does now. */
+  private boolean saysItsNameAtLast(Connection present) throws IOException {
+    if (isNamed()) {
+      return false;
+    }
+    var server = Exchange.ask(present, List.of(Identity.request("INFO", "server"))).getFirst();
+    return !field(server.text(), RUN_ID).isEmpty();
+  }
+
+  private boolean isNamed() {
+    lock.lock();
+    try {
+      return !facts.contains(fact(RUN_ID, ""));
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void look(Connection present) throws IOException {
     var reply = Exchange.ask(present, List.of(Identity.request("INFO", "replication"))).getFirst();
     var now = facts("", reply.text());
@@ -353,13 +372,17 @@ final class ServerWatch {
 
   private static List<String> facts(String server, String replication) {
     var facts = new ArrayList<String>();
-    for (var name : List.of("redis_version", "run_id", "redis_mode")) {
-      facts.add(name + ": " + field(server, name));
+    for (var name : List.of("redis_version", RUN_ID, "redis_mode")) {
+      facts.add(fact(name, field(server, name)));
     }
     for (var name : List.of("role", "master_replid")) {
-      facts.add(name + ": " + field(replication, name));
+      facts.add(fact(name, field(replication, name)));
     }
     return facts;
+  }
+
+  private static String fact(String name, String value) {
+    return name + ": " + value;
   }
 
   /** What INFO says of something; empty if nothing. */
@@ -409,7 +432,11 @@ final class ServerWatch {
       return present.read(ByteBuffer.allocate(64)) >= 0;
     } catch (SocketTimeoutException e) {
       present.readTimeout(LONGEST_PATIENCE);
-      look(present);
+      if (saysItsNameAtLast(present)) {
+        introduce(present);
+      } else {
+        look(present);
+      }
       present.readTimeout(BETWEEN_LOOKS);
       return true;
     }

@@ -159,7 +159,7 @@ final class Session {
     awaitReplied();
     var upstream = own();
     if (upstream.database() != profile.database()) {
-      if (amid) {
+      if (amid || upstream.isHoldingBack()) {
         return false;
       }
       var refused = upstream.select(profile.database());
@@ -429,6 +429,9 @@ final class Session {
       upstream.catchUp();
     }
     upstream.submit(verb, words, batch, told);
+    if (verb == Verb.MULTI && upstream.isToSpoil(profile.database())) {
+      upstream.spoil();
+    }
     if (outstanding.get() > 0) {
       // What comes next waits for what this may end.
       upstream.flush();
@@ -436,15 +439,24 @@ final class Session {
   }
 
   /**
-   * Has the upstream go to the client's database, if a request needs it.
+   * Has the upstream go to the client's database, if a request needs it. What Redis takes while it
+   * is busy is not simply refused if what the client asks behind it depends on it: Redis has to
+   * refuse the whole transaction.
    *
    * @return null if it may be sent, else what the client is to hear in the place of its reply: by a
-   *     busy script, or while data is loaded, it would have been refused, too
+   *     busy script it would have been refused, too
    */
   private byte @Nullable [] select(Verb verb, OwnUpstream upstream) throws IOException {
-    return verb.needsDatabase() && upstream.database() != profile.database()
-        ? upstream.select(profile.database())
-        : null;
+    if (!verb.needsDatabase()
+        || upstream.database() == profile.database()
+        || upstream.isHoldingBack()) {
+      return null;
+    }
+    var refused = upstream.select(profile.database());
+    if (refused != null && verb == Verb.WATCH) {
+      upstream.watchesInVain();
+    }
+    return verb == Verb.MULTI ? null : refused;
   }
 
   private void answer(byte[] reply) {

@@ -36,6 +36,10 @@ final class Standing {
   final Queued queued = new Queued();
   private final Subscriptions subscriptions = new Subscriptions();
   private boolean watching;
+
+  /** Whether something is not watched that the client wanted to be. */
+  private boolean inVain;
+
   private boolean monitoring;
   private boolean tracking;
   private boolean silent;
@@ -104,9 +108,23 @@ final class Standing {
     return !(queued.isOpen() || isSilent() || pinned || hearsArrays());
   }
 
+  /** Whether it carries out nothing of what comes next but what is about the connection. */
+  boolean isHoldingBack() {
+    return queued.isOpen() || hearsArrays();
+  }
+
+  /** A WATCH was refused that Redis would have taken: so is the next transaction. */
+  void watchesInVain() {
+    inVain = true;
+  }
+
+  boolean isInVain() {
+    return inVain;
+  }
+
   /** Whether what is asked next may as well be asked elsewhere. */
   boolean isPlain() {
-    return !(queued.isOpen() || watching || monitoring || tracking)
+    return !(queued.isOpen() || watching || inVain || monitoring || tracking)
         && !(isSilent() || pinned || stays)
         && !subscriptions.any();
   }
@@ -240,7 +258,7 @@ final class Standing {
       }
       case DISCARD -> endQueue();
       case WATCH -> watching = true;
-      case UNWATCH -> watching = false;
+      case UNWATCH -> unwatch(false);
       case MONITOR -> monitoring = true;
       case REPLACES -> session.storeIsReplaced();
       case PAUSES -> session.othersArePaused(words.number());
@@ -284,13 +302,18 @@ final class Standing {
 
   private void endQueue() {
     // If there was no transaction, what is watched still is.
-    watching &= queued.isUnsure();
+    unwatch(queued.isUnsure());
     queued.end();
+  }
+
+  private void unwatch(boolean maybe) {
+    watching &= maybe;
+    inVain &= maybe;
   }
 
   private void reset() {
     endQueue();
-    watching = false;
+    unwatch(false);
     monitoring = false;
     tracking = false;
     silent = false;

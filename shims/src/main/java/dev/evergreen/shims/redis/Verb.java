@@ -169,7 +169,7 @@ enum Verb {
   boolean needsDatabase() {
     return switch (this) {
       case SHARED, SECRET, SCRIPT, OWN, MULTI, EXEC, WATCH, PINS, DEBUGS -> true;
-      case REPLY_OFF, REPLY_SKIP -> true;
+      case REPLY_OFF, REPLY_SKIP, STREAM -> true;
       default -> false;
     };
   }

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** From where a busy script, or a pause, can be ended: with the shim as with Redis alone. */
 @Timeout(60)
 class BusyTest {
-  private static final String[] THRESHOLD = {"--busy-reply-threshold", "100"};
+  private static final String[] THRESHOLD = {"--busy-reply-threshold", "10"};
 
   private static final String ENDLESS = "while true do end";
 
@@ -26,7 +26,7 @@ class BusyTest {
       """
       local from = redis.call('TIME')
       local now = from
-      while (now[1] - from[1]) * 1000000 + now[2] - from[2] < 3000000 do
+      while (now[1] - from[1]) * 1000000 + now[2] - from[2] < 1500000 do
         now = redis.call('TIME')
       end
       return 'over'
@@ -44,7 +44,7 @@ class BusyTest {
   }
 
   private static Shimmed shimmed() throws IOException {
-    return Shimmed.start(settings -> settings.withPatience(Duration.ofSeconds(1)), THRESHOLD);
+    return Shimmed.start(settings -> settings.withPatience(Duration.ofMillis(600)), THRESHOLD);
   }
 
   private static byte[] all(byte[]... requests) {
@@ -269,6 +269,114 @@ class BusyTest {
       assertTrue(client.reply().startsWith("-NOTBUSY"));
       assertEquals(">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", client.ask("SUBSCRIBE", "c"));
       assertEquals("$4\r\nover\r\n", busy.reply());
+    }
+  }
+
+  private static final byte[] WHOLE =
+      all(Identity.request("MULTI"), Identity.request("SET", "k", "v"), Identity.request("EXEC"));
+
+  /** A client in another database than the first, while a script is busy. */
+  private static void isBusy(Talk client, Talk busy, Shimmed shimmed) throws IOException {
+    assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+    busy.send("EVAL", ENDLESS, "0");
+    shimmed.redis.awaitBusy();
+  }
+
+  private static void endBusy(Talk busy, Shimmed shimmed) throws IOException {
+    assertEquals("+OK\r\n", shimmed.redis.ask("SCRIPT", "KILL"));
+    assertTrue(busy.reply().contains("Script killed by user"));
+  }
+
+  private static void wasDiscarded(Talk client, Shimmed shimmed) throws IOException {
+    assertTrue(client.reply().startsWith("-EXECABORT"));
+    assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    assertEquals(":0\r\n", client.ask("EXISTS", "k"));
+    client.send(WHOLE);
+    assertEquals("+OK\r\n", client.reply());
+    assertEquals("+QUEUED\r\n", client.reply());
+    assertEquals("*1\r\n+OK\r\n", client.reply());
+    assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+  }
+
+  @Test
+  void toRedisAloneATransactionThatIsRefusedInPartIsDiscarded() throws IOException {
+    try (var redis = RedisServer.start(THRESHOLD);
+        var busy = Talk.to(redis.port);
+        var client = Talk.to(redis.port)) {
+      assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+      busy.send("EVAL", ENDLESS, "0");
+      redis.awaitBusy();
+      assertEquals("+OK\r\n", client.ask("WATCH", "k"));
+      assertEquals("+OK\r\n", client.ask("MULTI"));
+      assertTrue(client.ask("SET", "k", "v").startsWith("-BUSY"));
+      assertEquals("+OK\r\n", redis.ask("SCRIPT", "KILL"));
+      assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("+QUEUED\r\n", client.ask("SET", "k", "v"));
+      assertTrue(client.ask("EXEC").startsWith("-EXECABORT"));
+    }
+  }
+
+  /** Its upstream is not in its database: nothing of it is carried out there, or alone. */
+  @Test
+  void aTransactionThatBeginsWhileRedisIsBusyIsDiscarded() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      isBusy(client, busy, shimmed);
+      assertEquals("+OK\r\n", client.ask("MULTI"));
+      assertTrue(client.ask("SET", "k", "v").startsWith("-BUSY"));
+      endBusy(busy, shimmed);
+      assertEquals("+QUEUED\r\n", client.ask("SET", "k", "v"));
+      client.send(all(Identity.request("SET", "k", "x".repeat(200_000)), Identity.request("EXEC")));
+      assertEquals("+QUEUED\r\n", client.reply());
+      wasDiscarded(client, shimmed);
+    }
+  }
+
+  /** Nobody would notice who writes what is not watched. */
+  @Test
+  void aTransactionBehindAWatchThatWasRefusedIsDiscarded() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      isBusy(client, busy, shimmed);
+      assertTrue(client.ask("WATCH", "k").startsWith("-BUSY"));
+      endBusy(busy, shimmed);
+      client.send(WHOLE);
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+QUEUED\r\n", client.reply());
+      wasDiscarded(client, shimmed);
+    }
+  }
+
+  @Test
+  void whoWatchesNothingAnyMoreHasItsTransactionCarriedOut() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      isBusy(client, busy, shimmed);
+      assertTrue(client.ask("WATCH", "k").startsWith("-BUSY"));
+      assertEquals("+OK\r\n", client.ask("UNWATCH"));
+      endBusy(busy, shimmed);
+      client.send(WHOLE);
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+QUEUED\r\n", client.reply());
+      assertEquals("*1\r\n+OK\r\n", client.reply());
+    }
+  }
+
+  /** What only servers say. */
+  @Test
+  void whoSpeaksAsAServerWhileRedisIsBusyIsRepliedToOnce() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      isBusy(client, busy, shimmed);
+      var _ = client.ask("REPLCONF", "capa", "eof");
+      endBusy(busy, shimmed);
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertEquals("$1\r\nv\r\n", client.ask("GET", "k"));
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
     }
   }
 }

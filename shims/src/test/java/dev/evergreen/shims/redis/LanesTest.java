@@ -815,6 +815,21 @@ class LanesTest {
     }
   }
 
+  /** Redis would carry out nothing of what acts in a database, and says what it takes. */
+  @Test
+  void whoMayNotGoToItsDatabaseHearsWhatItHasSubscribedTo() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      isRefusedItsDatabase(client, shimmed);
+      assertTrue(client.ask("SUBSCRIBE", "c").startsWith("*3"));
+      assertEquals("*2\r\n$4\r\npong\r\n$0\r\n\r\n", client.ask("PING"));
+      assertTrue(client.ask("GET", "k").startsWith("-ERR Can't execute 'get'"));
+      assertTrue(client.ask("UNSUBSCRIBE", "c").startsWith("*3"));
+      assertTrue(client.ask("SET", "k", "v").startsWith("-NOPERM"));
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    }
+  }
+
   /** Nor does it matter if its client goes. */
   @Test
   void aRefusedRequestMayHaveNoEnd() throws IOException {

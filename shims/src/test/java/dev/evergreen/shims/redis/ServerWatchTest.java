@@ -220,6 +220,36 @@ class ServerWatchTest {
     }
   }
 
+  /** Which process it is, and what is left there, is asked when it is not busy any more. */
+  @Test
+  void aStoreThatIsBusyAtTheStartIsAskedAgainWhatItIs() throws Exception {
+    var isBusy = new AtomicBoolean();
+    var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20);
+    try (var store =
+        new FakeStore(
+            request ->
+                isBusy.get() && !request.startsWith("SET ")
+                    ? "-BUSY Redis is busy running a script.\r\n"
+                    : said(request, ""))) {
+      try (var spool = Spool.open(directory.resolve("spool"), settings);
+          var shim = before(store, spool);
+          var client = Talk.to(Shimmed.port(shim))) {
+        client.ask("SET", "k", "destroyed");
+      }
+      tear("destroyed");
+      isBusy.set(true);
+      try (var recording = record();
+          var shim = before(store, recording.spool());
+          var client = Talk.to(Shimmed.port(shim))) {
+        assertEquals(Certainty.GAP, afterSetting(client, recording));
+        isBusy.set(false);
+        while (afterSetting(client, recording) != Certainty.CERTAIN) {
+          Thread.sleep(20);
+        }
+      }
+    }
+  }
+
   private Certainty afterSetting(Talk client, Recording recording) throws IOException {
     client.ask("SET", "k", "v");
     assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
