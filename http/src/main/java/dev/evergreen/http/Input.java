@@ -247,6 +247,15 @@ final class Input implements AutoCloseable {
     }
   }
 
+  /**
+   * Keeps no buffer if nothing is there. Many may wait for their answers, which need buffers, too.
+   */
+  void giveBackIfEmpty() {
+    if (available() == 0) {
+      giveBack();
+    }
+  }
+
   private ByteBuffer takeBack() {
     if (loan == null) {
       loan = Buffers.borrow();
