@@ -119,8 +119,8 @@ final class BufferQueue {
   /** When there was no memory for one more, if that was the last answer. */
   private volatile @Nullable Long refusedAt;
 
-  private boolean endedBefore;
-  private long ended;
+  private final Interval endings = new Interval();
+  private final Interval searches = new Interval();
 
   /** When one was given, other than of plenty. */
   private long gave;
@@ -221,14 +221,27 @@ final class BufferQueue {
   synchronized boolean mayEnd(long began, long now, long patience, long apart) {
     long waited = now - began;
     long inVain = gaveBefore ? Math.min(waited, now - gave) : waited;
-    boolean may =
-        (inVain >= patience || waited / MOST_PATIENCE >= patience)
-            && (!endedBefore || now - ended >= apart);
-    if (may) {
-      endedBefore = true;
-      ended = now;
+    return (inVain >= patience || waited / MOST_PATIENCE >= patience) && endings.passes(now, apart);
+  }
+
+  /** Says whether somebody may look for peers that are slow: all that wait would find the same. */
+  synchronized boolean maySearch(long now, long apart) {
+    return searches.passes(now, apart);
+  }
+
+  /** Of things that are to be some time apart; under the monitor. */
+  private static final class Interval {
+    private boolean before;
+    private long last;
+
+    boolean passes(long now, long apart) {
+      boolean passes = !before || now - last >= apart;
+      if (passes) {
+        before = true;
+        last = now;
+      }
+      return passes;
     }
-    return may;
   }
 
   /**

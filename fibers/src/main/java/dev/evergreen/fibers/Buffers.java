@@ -230,7 +230,7 @@ public final class Buffers {
       throw new BuffersExhaustedException(QUEUE.limit());
     }
     boolean inGrace = now - began < GRACE_NANOS;
-    if (!inGrace) {
+    if (!inGrace && QUEUE.maySearch(now, APART_NANOS)) {
       BLOCKED_WRITERS.hangUp(QUEUE.waiting(), Duration.ofNanos(GRACE_NANOS), Long.MAX_VALUE);
     }
     // Memory that was refused tells nobody when it is there.

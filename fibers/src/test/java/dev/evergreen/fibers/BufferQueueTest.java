@@ -351,6 +351,14 @@ class BufferQueueTest {
     assertTrue(queue.mayEnd(0, 15, 3, 10));
   }
 
+  @Test
+  void onlyOneInAWhileLooksForSlowPeers() {
+    assertTrue(queue.maySearch(5, 10));
+    assertEquals(false, queue.maySearch(14, 10));
+    assertTrue(queue.mayEnd(0, 14, 3, 10));
+    assertTrue(queue.maySearch(15, 10));
+  }
+
   /** Else many that wait for a moment each would be ended where a moment is long. */
   @Test
   void nobodyIsEndedWhileOthersAreGivenSomeUnlessItTakesVeryLong() {

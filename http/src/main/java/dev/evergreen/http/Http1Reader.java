@@ -236,5 +236,6 @@ class Http1Reader implements BodyReader {
     if (responses && length != Framing.TO_END && (in.available() > 0 || in.fill())) {
       throw new MalformedMessageException("bytes after the end of a response");
     }
+    in.giveBackIfEmpty();
   }
 }

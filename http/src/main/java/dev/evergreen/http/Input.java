@@ -248,6 +248,15 @@ final class Input implements AutoCloseable {
     }
   }
 
+  /**
+   * Keeps no buffer if nothing is there. Many may wait for their answers, which need buffers, too.
+   */
+  void giveBackIfEmpty() {
+    if (available() == 0) {
+      giveBack();
+    }
+  }
+
   private ByteBuffer takeBack() throws IOException {
     if (loan == null) {
       loan = borrow();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.MemoryPair;
 import java.io.IOException;
@@ -16,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
@@ -27,6 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What a client of HTTP/1.1 sees of a server. */
 @Timeout(60)
 class Http1ServerTest {
+  private static final int WAITING = 300;
   private static final String HOST = "Host: a\r\n";
   private static final String CHUNKED = "Transfer-Encoding: Chunked\r\n\r\n";
 
@@ -62,6 +65,52 @@ class Http1ServerTest {
       assertEquals(empty, Talk.until(pair.near(), "\r\n\r\n"));
       pair.near().shutdownOutput();
       served.join();
+    }
+  }
+
+  /** Seen: when as many waited for their answers as there may be buffers, no answer could come. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"\r\n", "Content-Length: 3\r\n\r\nabc", CHUNKED + "3\r\nabc\r\n0\r\n\r\n"})
+  void whoWaitsForAnAnswerKeepsNoBuffer(String rest) throws Exception {
+    var asked = new CountDownLatch(WAITING);
+    var answers = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          var body = Talk.text(exchange.body());
+          asked.countDown();
+          await(answers);
+          exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(Talk.bytes(body + "|")));
+        };
+    var served = new ArrayList<CompletableFuture<Integer>>();
+    var pairs = new ArrayList<MemoryPair>();
+    try {
+      for (int i = 0; i < WAITING; i++) {
+        pairs.add(MemoryPair.of(Talk.FIBERS));
+        served.add(Talk.serve(handler, HttpSettings.DEFAULT, pairs.getLast().far()));
+        Talk.write(pairs.getLast().near(), "POST / HTTP/1.1\r\n" + HOST + rest);
+      }
+      asked.await();
+      int taken = Buffers.count();
+      // Some lie ready at processors.
+      assertTrue(taken < WAITING / 2, () -> taken + " buffers for " + WAITING + " that wait");
+      answers.countDown();
+      for (var pair : pairs) {
+        assertTrue(Talk.until(pair.near(), "|").startsWith("HTTP/1.1 200 OK"));
+        pair.near().shutdownOutput();
+      }
+      served.forEach(CompletableFuture::join);
+    } finally {
+      answers.countDown();
+      pairs.forEach(MemoryPair::close);
+    }
+  }
+
+  private static void await(CountDownLatch latch) throws IOException {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IOException(e);
     }
   }
 
