@@ -97,6 +97,9 @@ class LiveClient implements Client, TransportEvents {
   /** Aborts when the client is closed. */
   private readonly end = new AbortController();
 
+  /** Aborts what is asked between two attempts: later its answer is of no use, and a browser has few connections to a server. */
+  private untilNextAttempt = new AbortController();
+
   /** WebSockets that failed though the server answers, since one last worked. */
   private failedSockets = 0;
   private usesStreams: boolean;
@@ -470,6 +473,7 @@ class LiveClient implements Client, TransportEvents {
 
   private connect(): void {
     clearTimeout(this.reconnectTimer);
+    this.untilNextAttempt.abort();
     const transport = this.usesStreams
       ? new StreamTransport(this.base, this.options.fetch, this)
       : new SocketTransport(this.socketAddress(), this.options.webSocket, this);
@@ -497,6 +501,7 @@ class LiveClient implements Client, TransportEvents {
 
   /** Listeners are told after all has been set: one may close the client, or connect it. */
   private disconnect(): void {
+    this.untilNextAttempt.abort();
     clearTimeout(this.reconnectTimer);
     clearTimeout(this.idleTimer);
     this.transport?.stop();
@@ -599,7 +604,8 @@ class LiveClient implements Client, TransportEvents {
 
   /** Whether the server itself says, by status 426, that a WebSocket belongs there. */
   private answersWithoutSocket(address: string): Promise<boolean> {
-    return this.options.fetch(address, { cache: "no-store", signal: this.end.signal }).then(
+    this.untilNextAttempt = new AbortController();
+    return this.options.fetch(address, { cache: "no-store", signal: this.untilNextAttempt.signal }).then(
       (response) => {
         void response.body?.cancel().catch(() => undefined);
         return response.status === 426;

@@ -725,3 +725,24 @@ describe("a result that came with the page", () => {
     expect(shared.live("a", {}).snapshot().value).toBe(1);
   });
 });
+
+describe("a server that takes connections and says nothing", () => {
+  /** Seen: one more with each attempt, and a browser has six for all that a page asks of a server. */
+  it("is asked one thing at a time whether sockets get through", async () => {
+    let asked = 0;
+    const open = new Set<unknown>();
+    server.onRequest = (request, response) => {
+      asked++;
+      open.add(request);
+      response.on("close", () => open.delete(request));
+    };
+    const refused = (): never => {
+      throw new Error("no socket");
+    };
+    client({ webSocket: refused })
+      .live("timeline", {})
+      .subscribe(() => undefined);
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(10), 10_000);
+    expect(open.size).toBeLessThan(6);
+  });
+});

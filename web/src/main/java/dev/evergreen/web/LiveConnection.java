@@ -121,7 +121,7 @@ abstract class LiveConnection {
    */
   final void begin() {
     if (!mayBegin.getAsBoolean()) {
-      callerIsGone();
+      callerIsGone(Duration.ZERO);
     }
     var entered = standings.enter(caller, callerNow);
     entered.watch(this);
@@ -142,13 +142,13 @@ abstract class LiveConnection {
     if (entered == null || !entered.isOver()) {
       return false;
     }
-    callerIsGone();
+    callerIsGone(Duration.ZERO);
     return true;
   }
 
   /** Has the client come back and be authenticated anew; once. */
-  final void callerIsGone() {
-    if (leave("disconnected", Duration.ZERO, 1012)) {
+  final void callerIsGone(Duration retryAfter) {
+    if (leave("disconnected", retryAfter, 1012)) {
       counters.cut("disconnected");
     }
   }

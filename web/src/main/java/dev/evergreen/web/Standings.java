@@ -1,9 +1,10 @@
 package dev.evergreen.web;
 
 import dev.evergreen.core.Computation;
+import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.Freshness;
-import dev.evergreen.core.GrainException;
 import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.Snapshot;
@@ -14,12 +15,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.DoubleSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Whether the callers of live connections still are who they were when they were authenticated. A
  * caller's standing is followed once, however many connections it has. Where it cannot be found out
- * for too long, nobody knows whether it was withdrawn, so the connections end.
+ * for too long, nobody knows whether it was withdrawn, so the connections end: those of each caller
+ * at another time, as many callers are in doubt together, and all come back.
  */
 final class Standings {
 
@@ -29,13 +32,22 @@ final class Standings {
   private final Authenticator authenticator;
   private final long doubtNanos;
 
+  /** From 0 to 1. */
+  private final DoubleSupplier random;
+
   /** Guarded by this object's lock, as are their users. */
   private final Map<Caller, Standing> standings = new HashMap<>();
 
-  Standings(Node node, Authenticator authenticator, WebSettings settings) {
+  Standings(Node node, Authenticator authenticator, WebSettings settings, DoubleSupplier random) {
     this.node = node;
     this.authenticator = authenticator;
     this.doubtNanos = settings.callerDoubtFor().toNanos();
+    this.random = random;
+  }
+
+  /** When a caller that is in doubt from now on is lost. */
+  private long doubtedUntil() {
+    return System.nanoTime() + (long) (doubtNanos * (3 + random.getAsDouble()) / 4);
   }
 
   /** How the caller is found as it is now; throws whatever the application does. */
@@ -64,7 +76,7 @@ final class Standings {
       } catch (RuntimeException | Error e) {
         // Nobody follows it, also for those who have entered meanwhile.
         left(standing);
-        standing.lose();
+        standing.lose(Duration.ZERO);
         throw e;
       }
     }
@@ -117,7 +129,7 @@ final class Standings {
     void watch(LiveConnection connection) {
       connections.add(connection);
       if (lost) {
-        connection.callerIsGone();
+        connection.callerIsGone(Duration.ZERO);
       }
     }
 
@@ -132,28 +144,28 @@ final class Standings {
       }
     }
 
+    /** Until nobody has a connection any more; else it is lost then, as nobody follows it. */
     private void follow(Computation<Caller> now) {
       try (var computation = node.reactive(now);
           var tracker = computation.tracker()) {
         running = computation;
         boolean sure = false;
-        long deadline = System.nanoTime() + doubtNanos; // It was authenticated just now.
+        long deadline = doubtedUntil(); // It was authenticated just now.
         while (!closed && !lost) {
           long left = Math.max(0, deadline - System.nanoTime());
           var seen = tracker.observe(sure ? LONG : Duration.ofNanos(left));
           boolean before = sure;
           sure = seen.map(this::isSure).orElse(before);
           if (before && !sure) {
-            deadline = System.nanoTime() + doubtNanos;
+            deadline = doubtedUntil();
           } else if (!sure && System.nanoTime() - deadline >= 0) {
-            lose();
+            return;
           }
         }
-      } catch (GrainException e) {
-        // Nobody has a connection any more, or the node stops, and with it the connections.
-      } catch (RuntimeException | Error e) {
-        lose(); // Nobody follows it any more.
-        throw e;
+      } catch (ComputationClosedException | NodeStoppedException e) {
+        // Nothing is wrong with it.
+      } finally {
+        lose(WebServer.RETRY_AFTER);
       }
     }
 
@@ -163,14 +175,14 @@ final class Standings {
         return false;
       }
       if (!caller.equals(present)) {
-        lose();
+        lose(Duration.ZERO);
       }
       return seen.freshness() == Freshness.CURRENT;
     }
 
-    private void lose() {
+    private void lose(Duration retryAfter) {
       lost = true;
-      connections.forEach(LiveConnection::callerIsGone);
+      connections.forEach(connection -> connection.callerIsGone(retryAfter));
     }
   }
 }

@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -99,7 +100,11 @@ public final class WebServer implements AutoCloseable {
             guard,
             settings,
             builder.authenticator,
-            new Standings(builder.node, builder.authenticator, settings),
+            new Standings(
+                builder.node,
+                builder.authenticator,
+                settings,
+                () -> ThreadLocalRandom.current().nextDouble()),
             builder.routesWith(hub),
             hub,
             peers,
@@ -263,7 +268,7 @@ public final class WebServer implements AutoCloseable {
     edge.disconnects();
     for (var connection : edge.live) {
       if (!connection.isOver() && who.test(connection.caller)) {
-        connection.callerIsGone();
+        connection.callerIsGone(Duration.ZERO);
         cut++;
       }
     }

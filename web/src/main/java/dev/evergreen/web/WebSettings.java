@@ -44,8 +44,9 @@ import java.util.function.Consumer;
  * @param requestWithin how long a client may take to send a request
  * @param firstResultWithin how long a plain GET waits for a view's first result
  * @param keepViewFor how long a computation goes on after the last one who looked has left
- * @param callerDoubtFor how long a live connection goes on while it cannot be found out whether its
- *     caller still is who it was, as the grain that knows is not reached
+ * @param callerDoubtFor how long a live connection goes on at most, and for three quarters of it at
+ *     least, while it cannot be found out whether its caller still is who it was, as the grain that
+ *     knows is not reached
  */
 public record WebSettings(
     int maxConnections,

@@ -47,7 +47,7 @@ class LiveConnectionTest {
           Caller.ANONYMOUS,
           counters,
           hub,
-          new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
+          new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT, () -> 0),
           LiveConnectionTest::linger);
   private final WatchedView<LiveView.NoParams> live =
       hub.acquire(view, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
@@ -138,7 +138,7 @@ class LiveConnectionTest {
             WebSettings.DEFAULT.withMaxBytesPerSecond(length / 15),
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT, () -> 0),
             () -> {});
     slow.watch(
         hub.acquire(long1, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode()));
@@ -169,7 +169,7 @@ class LiveConnectionTest {
             Caller.ANONYMOUS,
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT, () -> 0),
             () -> awaitUninterruptibly(taken));
     int answers = 0;
     while (!slow.pauseReading()) {
@@ -233,7 +233,7 @@ class LiveConnectionTest {
             Caller.ANONYMOUS,
             counters,
             hub,
-            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
+            new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT, () -> 0),
             () -> {
               throw new StackOverflowError();
             });

@@ -38,7 +38,7 @@ final class LiveSocketEndTest {
           settings,
           counters,
           hub,
-          new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT),
+          new Standings(node, request -> Caller.ANONYMOUS, WebSettings.DEFAULT, () -> 0),
           registry);
 
   private boolean endsIt() {

@@ -95,6 +95,8 @@ final class RequestLogTest {
             .start()) {
       Http.get(logged, "/one");
       assertTrue(told.poll(20, TimeUnit.SECONDS) != null, "its line waits to be written by now");
+      // What is not written yet is written to the new one.
+      Await.until("written", () -> file.toFile().length() > 0);
       Files.move(file, folder.resolve("former.log"));
       logged.reopenAccessLog();
       Http.get(logged, "/two");

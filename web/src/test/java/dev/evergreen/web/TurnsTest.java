@@ -44,7 +44,7 @@ final class TurnsTest {
               settings,
               counters,
               hub,
-              new Standings(node, request -> Caller.ANONYMOUS, settings),
+              new Standings(node, request -> Caller.ANONYMOUS, settings, () -> 0),
               ConcurrentHashMap.newKeySet());
     }
 
@@ -89,6 +89,18 @@ final class TurnsTest {
       ada.take(20 * 10 + 6, UNSUBSCRIBE);
       assertEquals(Map.of(), ada.counters.cut());
       assertFalse(ada.socket.isOver());
+    }
+  }
+
+  /** Who is made to wait must not be cut for being silent meanwhile. */
+  @Test
+  void whoWaitsIsTakenToBeHeardUntilThen() throws Exception {
+    try (var ada = new Unopened(thousandAndMessages(20))) {
+      ada.owe(3_600 * THOUSAND, true);
+      var waits = Thread.startVirtualThread(() -> ada.take(1, UNSUBSCRIBE));
+      Await.until("heard", () -> ada.socket.lastHeardNanos() - System.nanoTime() > 0);
+      ada.socket.close();
+      waits.join();
     }
   }
 

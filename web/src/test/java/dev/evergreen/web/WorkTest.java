@@ -115,20 +115,6 @@ final class WorkTest {
     }
   }
 
-  /** Who is made to wait must not be cut for being silent meanwhile. */
-  @Test
-  @Execution(CONCURRENT)
-  void whoWaitsIsNotSilent() {
-    start(1, WebSettings.DEFAULT.withSilenceAfter(Duration.ofMillis(500)));
-    try (var ada = from(ADA)) {
-      ada.send(pings(4));
-      for (int i = 0; i < 4; i++) {
-        assertNotNull(ada.poll(Browser.PATIENCE), "it was cut: " + server.counts());
-      }
-      assertFalse(ada.isClosed());
-    }
-  }
-
   private static String pings(int count) {
     return "[" + String.join(",", Collections.nCopies(count, "{\"type\":\"ping\"}")) + "]";
   }
