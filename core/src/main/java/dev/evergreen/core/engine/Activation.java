@@ -220,8 +220,7 @@ final class Activation implements Summary.Home {
       throw new InvalidGrainException(
           id + ": context.state(...) was called twice; a grain has one state, use a record");
     }
-    var cell =
-        new StateCell<>(base, id, base.models().codec().of(type), initial, this::checkInside);
+    var cell = new StateCell<>(base, id, base.models().values(type), initial, this::checkInside);
     state = cell;
     return cell;
   }

@@ -50,8 +50,9 @@ final class AloneNode extends NodeRuntime {
     return new AloneNode(time, engine, types, settings, tracing, observers);
   }
 
+  /** Synchronized, as it is done when this returns, whoever has begun it. */
   @Override
-  public void close() {
+  public synchronized void close() {
     super.close();
     time.close();
   }

@@ -18,7 +18,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -94,11 +93,6 @@ final class CycleSearch {
 
   /** What reads nothing has this depth, and is in no circle. */
   private static final int LEAF = 1;
-
-  private static final Comparator<SummaryKey> ORDER =
-      Comparator.comparing(SummaryKey::grain)
-          .thenComparing(SummaryKey::operation)
-          .thenComparing(SummaryKey::arguments, Arrays::compare);
 
   /**
    * What came of a search.
@@ -581,7 +575,7 @@ final class CycleSearch {
 
     /** The same words for all members of a circle, by the names that these have for themselves. */
     private String describe(Set<SummaryKey> members) {
-      var reads = new TreeMap<SummaryKey, Set<SummaryKey>>(ORDER);
+      var reads = new TreeMap<SummaryKey, Set<SummaryKey>>();
       for (var member : members) {
         var read = reads.computeIfAbsent(nameOf(member), name -> new LinkedHashSet<>());
         graph.getOrDefault(member, List.of()).stream()

@@ -1,6 +1,5 @@
 package dev.evergreen.core.engine;
 
-import dev.evergreen.codec.Codec;
 import dev.evergreen.codec.Limits;
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.GrainTypes;
@@ -62,8 +61,8 @@ class NodeRuntime implements EngineNode {
     this.workers = new Workers(engine.clock(), engine.threads(), engine.random());
     this.peers = new Peers(engine.self(), engine.links());
     this.view = new View(engine.clock(), peers, engine.links(), lifetime);
-    var codec = Codec.create(new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth()));
-    this.models = new Models(engine.self(), codec, types);
+    var limits = new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth());
+    this.models = new Models(engine.self(), limits, types);
     this.watching = observers.observe(view);
     this.observer = GuardedObserver.of(watching);
     var base =

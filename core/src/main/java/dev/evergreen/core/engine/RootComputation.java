@@ -82,7 +82,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     this.computation = computation;
     this.comparer = comparer;
     this.whenClosed = whenClosed;
-    this.values = base.models().codec().dynamic();
+    this.values = base.models().dynamic();
   }
 
   @Override

@@ -70,7 +70,12 @@ final class Settling {
   private final Map<Place, Visit> visits = new ConcurrentHashMap<>();
   private final Map<Name, Set<Question>> questions = new ConcurrentHashMap<>();
 
-  private record Place(Fence fence, CallKey key) {}
+  private record Place(Fence fence, CallKey key) implements Comparable<Place> {
+    @Override
+    public int compareTo(Place other) {
+      return key.compareTo(other.key);
+    }
+  }
 
   private record Name(Fence fence, SummaryKey key) {}
 

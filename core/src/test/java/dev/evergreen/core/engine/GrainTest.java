@@ -2,6 +2,7 @@ package dev.evergreen.core.engine;
 
 import static dev.evergreen.core.engine.TestGrains.SOON;
 import static dev.evergreen.core.engine.TestGrains.assertNames;
+import static dev.evergreen.core.engine.WiredNodes.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -454,6 +455,29 @@ class GrainTest {
     assertEquals("one", cell.text());
     cell.set("three");
     assertEquals("three", cell.text());
+  }
+
+  @Test
+  void aNodeThatTwoCloseIsClosedForBothWhenWhatRunsHasEnded() throws InterruptedException {
+    GateGrain.shut();
+    var settings = NodeSettings.DEFAULT.withStopGrace(Duration.ofSeconds(50));
+    var closing = TestGrains.node().settings(settings).start();
+    var gate = closing.grains().get(Gate.class, "g");
+    var operation = Thread.ofPlatform().start(gate::writeWhenOpen);
+    GateGrain.entered.await();
+    var first = Thread.ofPlatform().start(closing::close);
+    var second = Thread.ofPlatform().start(closing::close);
+    await("both wait, or one has ended", () -> rests(first) && rests(second));
+    boolean both = first.isAlive() && second.isAlive();
+    GateGrain.open.countDown();
+    for (var thread : List.of(operation, first, second)) {
+      thread.join();
+    }
+    assertTrue(both);
+  }
+
+  private static boolean rests(Thread thread) {
+    return thread.getState() != Thread.State.NEW && thread.getState() != Thread.State.RUNNABLE;
   }
 
   @Test

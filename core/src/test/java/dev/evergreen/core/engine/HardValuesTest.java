@@ -5,6 +5,7 @@ import static dev.evergreen.core.engine.TestGrains.assertNames;
 import static dev.evergreen.core.engine.WiredNodes.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
@@ -14,6 +15,7 @@ import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.SameBy;
+import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
@@ -21,8 +23,10 @@ import dev.evergreen.core.spi.NodeView;
 import dev.evergreen.core.spi.NodeView.SummaryView;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -464,6 +468,48 @@ final class HardValuesTest {
     public void summary(SummaryView summary, long runs, int subscribers) {
       seen.add(summary);
     }
+  }
+
+  /**
+   * Whoever chooses arguments can see to that, and must not have a table go through all of them.
+   */
+  @Test
+  void callsAndNamesWithOneHashHaveAnOrder() {
+    var model = b.models.model(Words.class);
+    var operation = Objects.requireNonNull(model.operation("of(java.lang.String)"));
+    var calls = new ArrayList<CallKey>();
+    for (int number = 0; number < 64; number++) {
+      Object[] word = {oneHash(number)};
+      calls.add(new CallKey(model, new GrainId("Words", "w"), operation, word));
+    }
+    Collections.sort(calls);
+    for (int i = 1; i < calls.size(); i++) {
+      var less = calls.get(i - 1);
+      var more = calls.get(i);
+      assertEquals(less.hashCode(), more.hashCode());
+      assertTrue(less.compareTo(more) < 0 && more.compareTo(less) > 0, less + ", " + more);
+      assertTrue(less.wire().compareTo(more.wire()) < 0, less + ", " + more);
+      assertEquals(
+          0, more.compareTo(new CallKey(model, more.grain(), operation, more.arguments())));
+    }
+  }
+
+  private static String oneHash(int number) {
+    return Integer.toBinaryString(64 + number).replace("0", "Aa").replace("1", "BB");
+  }
+
+  interface Words extends Grain {
+    @ReadOnly
+    int of(String word);
+  }
+
+  @Test
+  void aCallThatIsTooLargeForANameIsFoundAllTheSame() {
+    var model = b.models.model(Words.class);
+    var operation = Objects.requireNonNull(model.operation("of(java.lang.String)"));
+    Object[] word = {"x".repeat(WiredNodes.quick().maxValueBytes())};
+    var large = new CallKey(model, new GrainId("Words", "w"), operation, word);
+    assertEquals(0, large.compareTo(new CallKey(model, large.grain(), operation, word)));
   }
 
   @Test

@@ -2,7 +2,6 @@ package dev.evergreen.core.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.evergreen.codec.Codec;
 import dev.evergreen.codec.Limits;
 import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.Grain;
@@ -35,8 +34,7 @@ final class ListsOfReadsTest {
 
   private static final Duration SOON = Duration.ofSeconds(20);
 
-  private final Models models =
-      new Models(WiredNodes.id("a"), Codec.create(Limits.DEFAULT), GrainTypes.create());
+  private final Models models = new Models(WiredNodes.id("a"), Limits.DEFAULT, GrainTypes.create());
   private final ValueType first =
       Objects.requireNonNull(models.model(First.class).operation("$reads(java.lang.String,byte[])"))
           .result();

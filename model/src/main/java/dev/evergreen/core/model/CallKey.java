@@ -1,5 +1,6 @@
 package dev.evergreen.core.model;
 
+import dev.evergreen.core.GrainException;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.SummaryKey;
 import java.nio.charset.StandardCharsets;
@@ -11,9 +12,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A grain, an operation and its arguments: what a summary and its caches are of. Arguments are keys
  * by their encoded bytes; where {@code equals} says the same, the bytes are not made. The hash is
- * the same in every process.
+ * the same in every process, so that whoever chooses arguments can choose such with one hash:
+ * tables find these by their order.
  */
-public final class CallKey {
+public final class CallKey implements Comparable<CallKey> {
 
   private final GrainModel model;
   private final GrainId grain;
@@ -105,6 +107,19 @@ public final class CallKey {
   @Override
   public int hashCode() {
     return hash;
+  }
+
+  /**
+   * By the names. What is too large to have one is not told from others: a table looks further
+   * then.
+   */
+  @Override
+  public int compareTo(CallKey other) {
+    try {
+      return wire().compareTo(other.wire());
+    } catch (GrainException e) {
+      return 0;
+    }
   }
 
   @Override

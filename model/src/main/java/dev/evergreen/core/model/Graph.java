@@ -1,6 +1,5 @@
 package dev.evergreen.core.model;
 
-import dev.evergreen.codec.Codec;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.spi.SummaryKey;
@@ -51,8 +50,8 @@ public interface Graph extends Grain {
     private final GrainModel model;
     private final Operation reads;
 
-    Names(Codec codec) {
-      this.model = new GrainModel(Graph.class, codec);
+    Names(GrainModel model) {
+      this.model = model;
       var operation = model.operation("$reads(java.lang.String,byte[])");
       if (operation == null) {
         throw new IllegalStateException("this interface declares it");

@@ -1,6 +1,7 @@
 package dev.evergreen.core.model;
 
-import dev.evergreen.codec.Codec;
+import dev.evergreen.codec.Limits;
+import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.GrainException;
 import dev.evergreen.core.GrainTypes;
@@ -10,6 +11,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 public final class Models {
 
   private final NodeId self;
-  private final Codec codec;
+  private final Limits limits;
+  private final Map<ClassLoader, KnownTypes> known = new ConcurrentHashMap<>();
   private final Map<String, GrainTypes.Hosted> hosted = new HashMap<>();
   private final Graph.Names graph;
   private final Map<Class<?>, GrainModel> byType = new ConcurrentHashMap<>();
@@ -27,15 +30,27 @@ public final class Models {
    * @param types what this node hosts; what is added to them later is not
    * @throws InvalidGrainException if one of them breaks a rule; the message says which
    */
-  public Models(NodeId self, Codec codec, GrainTypes types) {
+  public Models(NodeId self, Limits limits, GrainTypes types) {
     this.self = self;
-    this.codec = codec;
-    this.graph = new Graph.Names(codec);
+    this.limits = limits;
+    this.graph = new Graph.Names(known(Graph.class).model(Graph.class));
     types.all().forEach(type -> hosted.put(model(type.type()).name(), type));
   }
 
-  public Codec codec() {
-    return codec;
+  private KnownTypes known(Class<?> type) {
+    // What is the JDK's is of the loader that has none.
+    var loader = Objects.requireNonNullElse(type.getClassLoader(), Graph.class.getClassLoader());
+    return known.computeIfAbsent(loader, of -> KnownTypes.of(of, limits));
+  }
+
+  /** How values of a class are kept and written. */
+  public ValueType values(Class<?> type) {
+    return known(type).codec().of(type);
+  }
+
+  /** How results are kept whose class is not known before. */
+  public ValueType dynamic() {
+    return known(Graph.class).codec().dynamic();
   }
 
   /** The names of lists of reads. */
@@ -49,7 +64,7 @@ public final class Models {
     if (model != null) {
       return model;
     }
-    var made = new GrainModel(type, codec);
+    var made = known(type).model(type);
     var first = byName.putIfAbsent(made.name(), made);
     if (first != null && first.type() != type) {
       throw GrainTypes.sameName(type, first.type());
