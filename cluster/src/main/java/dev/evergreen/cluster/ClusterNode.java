@@ -518,14 +518,18 @@ public final class ClusterNode implements Node {
       if (refusing.contains(other)
           && missed.contains(other.address())
           && CrashDetector.allMiss(other, heard, missedBy, all.size())) {
-        giveUp(member);
+        giveUp(member, memberCount());
       }
     }
   }
 
-  /** Of two nodes each may; of more a majority must agree, as who says so may be deceived. */
-  private void giveUp(org.apache.pekko.cluster.Member member) {
-    if (memberCount() == 2) {
+  /**
+   * Of two nodes each may; of more a majority must agree, as who says so may be deceived.
+   *
+   * @param count of them all, as far as they have a part in it
+   */
+  private void giveUp(org.apache.pekko.cluster.Member member, int count) {
+    if (count == 2) {
       tenure.left(Member.idOf(member));
     }
     cluster.down(member.address());
@@ -539,8 +543,8 @@ public final class ClusterNode implements Node {
   /**
    * Gives another member up, for an operator who knows that its process has ended or shall: it is
    * removed as if the others had not heard of it for long, and fenced if it lives. That does not
-   * help the smaller part of a split cluster: there this node is fenced. Of two nodes each may give
-   * up the other; where the storage cannot fence, its process must have ended.
+   * help the smaller part of a split cluster: there this node is fenced. Of two nodes that host
+   * grains each may give up the other; where the storage cannot fence, its process must have ended.
    *
    * @param address the member's {@code host:port}
    * @throws IllegalArgumentException if that is no member's, or this node's own
@@ -553,7 +557,7 @@ public final class ClusterNode implements Node {
     for (var member : cluster.state().getMembers()) {
       if (Member.idOf(member).address().equals(address)) {
         log.warning("given-up", "other", Member.idOf(member), "because", "an operator said so");
-        giveUp(member);
+        giveUp(member, tenure.voters().size() + tenure.givenUpCount()); // guests have no vote
         return;
       }
     }

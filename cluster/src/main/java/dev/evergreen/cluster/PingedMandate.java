@@ -27,16 +27,18 @@ record PingedMandate(Storage storage, Tenure tenure, Workers workers, Runnable t
 
   @Override
   public boolean takeOver() {
-    while (!isToldAll()) {
-      if (tenure.isOver()) {
-        return false;
-      }
+    while (!tenure.isOver() && !isToldAll()) {
       workers.threads().parkNanos(AGAIN_NANOS);
     }
-    for (long left = tenure.nanosUntilTakeover(); left > 0; left = tenure.nanosUntilTakeover()) {
+    for (long left = nanosLeft(); left > 0; left = nanosLeft()) {
       workers.threads().parkNanos(left);
     }
-    return true;
+    return !tenure.isOver();
+  }
+
+  /** None where nobody tells this node any more that all have seen whom they gave up. */
+  private long nanosLeft() {
+    return tenure.isOver() ? 0 : tenure.nanosUntilTakeover();
   }
 
   private boolean isToldAll() {

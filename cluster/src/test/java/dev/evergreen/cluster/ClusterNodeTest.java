@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.parallel.ExecutionMode.CONCURRENT;
 
 import dev.evergreen.cluster.links.LinkSecurity;
 import dev.evergreen.cluster.links.LinkSettings;
@@ -58,8 +59,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
 
-/** Nodes of a cluster, several in one process. */
+/** Nodes of a cluster, several in one process. Each test has its own, which mostly wait. */
+@Execution(CONCURRENT)
 @Timeout(120)
 final class ClusterNodeTest {
 

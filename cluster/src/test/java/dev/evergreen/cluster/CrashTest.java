@@ -3,7 +3,6 @@ package dev.evergreen.cluster;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -11,14 +10,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.MethodOrderer.OrderAnnotation;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -31,17 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @TestMethodOrder(OrderAnnotation.class)
 final class CrashTest {
 
-  private static SharedCluster shared;
-
-  @BeforeAll
-  static void prepare(@TempDir Path directory) {
-    shared = new SharedCluster(directory, false);
-  }
-
-  @AfterAll
-  static void stop() {
-    shared.close();
-  }
+  @RegisterExtension static final SharedCluster shared = SharedCluster.onThisMachine();
 
   /** How many kills a run makes; 3 in the ordinary run. */
   private static int kills() {

@@ -4,19 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import dev.evergreen.cluster.Namespaces.Cut;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assumptions;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.MethodOrderer.OrderAnnotation;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -26,17 +23,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @TestMethodOrder(OrderAnnotation.class)
 final class CutTest {
 
-  private static SharedCluster shared;
-
-  @BeforeAll
-  static void prepare(@TempDir Path directory) {
-    shared = new SharedCluster(directory, true);
-  }
-
-  @AfterAll
-  static void stop() {
-    shared.close();
-  }
+  @RegisterExtension static final SharedCluster shared = SharedCluster.inNamespaces();
 
   static Stream<Arguments> wires() {
     return Stream.of(arguments(false, List.of()), arguments(true, List.of("evidence")))
@@ -91,11 +78,11 @@ final class CutTest {
 
   /** Each is sure of the other's death; the storage decides. */
   @Test
-  void ofTwoThatGiveEachOtherUpOneGoesOn(@TempDir Path directory) throws Exception {
+  void ofTwoThatGiveEachOtherUpOneGoesOn() throws Exception {
     assumeAll();
     String[] two = {"n1", "n2"};
     try (var network = Namespaces.orSkip(two);
-        var cluster = new Processes(directory, List.of("evidence"), network.places(), two)) {
+        var cluster = new Processes(List.of("evidence"), network.places(), two)) {
       cluster.start(two);
       cluster.write();
       cluster.probe();

@@ -254,8 +254,9 @@ final class NodeProcess implements AutoCloseable {
     return null;
   }
 
+  /** It has written the last when this returns. */
   @Override
   public void close() {
-    process.destroyForcibly();
+    process.destroyForcibly().onExit().join();
   }
 }

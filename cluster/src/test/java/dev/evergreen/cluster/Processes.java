@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -52,7 +55,7 @@ final class Processes implements AutoCloseable {
   /** Below those that the system gives to whoever asks for any. */
   private static final int FIRST_PORT = 21_000;
 
-  private final Path file;
+  private final Path directory;
   private final List<String> options;
   private final Place usual = Place.onThisMachine();
   private final Map<String, Place> places;
@@ -61,13 +64,13 @@ final class Processes implements AutoCloseable {
   private final List<NodeProcess> all = new ArrayList<>();
   private long probes;
 
-  Processes(Path directory, List<String> options, String... names) {
-    this(directory, options, Map.of(), names);
-  }
-
   /** With places for nodes that shall not run just here. */
-  Processes(Path directory, List<String> options, Map<String, Place> places, String... names) {
-    this.file = directory.resolve("ledgers.db");
+  Processes(List<String> options, Map<String, Place> places, String... names) {
+    try {
+      this.directory = Files.createTempDirectory("evergreen-cluster");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
     this.options = options;
     this.places = places;
     int port = FIRST_PORT;
@@ -111,7 +114,11 @@ final class Processes implements AutoCloseable {
         });
     var arguments =
         new ArrayList<>(
-            List.of(port(name), port(name + " links"), String.join(",", seeds), file.toString()));
+            List.of(
+                port(name),
+                port(name + " links"),
+                String.join(",", seeds),
+                directory.resolve("ledgers.db").toString()));
     arguments.addAll(options);
     arguments.add("host=" + place(name).host());
     var process = NodeProcess.start(place(name).prefix(), name, arguments);
@@ -266,5 +273,13 @@ final class Processes implements AutoCloseable {
   @Override
   public void close() {
     all.forEach(NodeProcess::close);
+    try (var files = Files.list(directory)) {
+      for (var file : files.toList()) {
+        Files.delete(file);
+      }
+      Files.delete(directory);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 }

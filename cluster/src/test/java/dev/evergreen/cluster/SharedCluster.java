@@ -1,36 +1,37 @@
 package dev.evergreen.cluster;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
  * Three processes that the tests of a class use one after the other, as the start of a cluster is
  * most of what such a test costs. Each test begins with all three, started again where the last one
  * has ended some. After a test that fails the next one begins with others.
  */
-final class SharedCluster implements AutoCloseable {
+final class SharedCluster implements AfterAllCallback {
 
   static final String[] NAMES = {"n1", "n2", "n3"};
 
-  private final Path directory;
   private final boolean inNamespaces;
   private List<String> options = List.of();
   private @Nullable Namespaces network;
   private @Nullable Processes cluster;
 
-  /**
-   * Makes nothing yet.
-   *
-   * @param inNamespaces whether in network namespaces, without which its tests are skipped
-   */
-  SharedCluster(Path directory, boolean inNamespaces) {
-    this.directory = directory;
+  private SharedCluster(boolean inNamespaces) {
     this.inNamespaces = inNamespaces;
+  }
+
+  static SharedCluster onThisMachine() {
+    return new SharedCluster(false);
+  }
+
+  /** Each in a network namespace of its own; without these its tests are skipped. */
+  static SharedCluster inNamespaces() {
+    return new SharedCluster(true);
   }
 
   /** What a test does with it. It leaves no wire cut, and nobody who writes. */
@@ -57,14 +58,13 @@ final class SharedCluster implements AutoCloseable {
     }
   }
 
-  private Processes begin() throws IOException {
+  private Processes begin() {
     var places = Map.<String, Processes.Place>of();
     if (inNamespaces) {
       network = Namespaces.orSkip(NAMES);
       places = network().places();
     }
-    var own = Files.createTempDirectory(directory, "cluster");
-    var begun = new Processes(own, options, places, NAMES);
+    var begun = new Processes(options, places, NAMES);
     cluster = begun;
     return begun;
   }
@@ -75,7 +75,11 @@ final class SharedCluster implements AutoCloseable {
   }
 
   @Override
-  public void close() {
+  public void afterAll(ExtensionContext context) {
+    close();
+  }
+
+  private void close() {
     try (var _ = network;
         var _ = cluster) {
       network = null;

@@ -4,13 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import dev.evergreen.cluster.Namespaces.Cut;
-import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -22,17 +19,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 final class SplitTest {
 
-  private static SharedCluster shared;
-
-  @BeforeAll
-  static void prepare(@TempDir Path directory) {
-    shared = new SharedCluster(directory, true);
-  }
-
-  @AfterAll
-  static void stop() {
-    shared.close();
-  }
+  @RegisterExtension static final SharedCluster shared = SharedCluster.inNamespaces();
 
   /**
    * The more telling ones first, those of other settings apart; all by {@code -Devergreen.cuts=12}.

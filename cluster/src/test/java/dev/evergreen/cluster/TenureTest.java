@@ -363,6 +363,17 @@ class TenureTest {
     assertFalse(pinged(toldAll).takeOver());
   }
 
+  /** Nobody tells it any more that all have seen whom they gave up. */
+  @Test
+  void whoIsGivenUpWhileItWaitsForTheMarginOwnsNothing() throws Exception {
+    tenure = of(A, Duration.ofMillis(8));
+    tenure.voters(List.of(A, B, C));
+    tenure.givenUp(B, true);
+    var waiting = CompletableFuture.supplyAsync(pinged(() -> {})::takeOver);
+    tenure.end();
+    assertFalse(waiting.get(20, TimeUnit.SECONDS));
+  }
+
   private PingedMandate pinged(Runnable toldAll) {
     return new PingedMandate(new MemoryStorage(), tenure, RealWorkers.REAL, toldAll);
   }

@@ -48,7 +48,8 @@ final class PostgresFenceTest {
 
   @Test
   void aStatementUnderWayIsWaitedForAndSeenAfterwards() throws Exception {
-    try (var storage = open(Duration.ofSeconds(20))) {
+    try (var storage = open(Duration.ofSeconds(20));
+        var another = open(Duration.ofSeconds(20))) {
       var fence = joined(storage);
       FutureTask<Long> save;
       FutureTask<Boolean> givenUp;
@@ -63,9 +64,12 @@ final class PostgresFenceTest {
             () -> fence.storageOf(NODE).save(grain(1), Storage.NONE, bytes("late")));
         assertFalse(fence.isAlive(NODE));
         assertFalse(givenUp.isDone());
+        // If nobody goes on with it, the next one who looks gives it up to the end.
+        assertEquals(Set.of(NODE), another.fence("cluster").orElseThrow().alive());
         assertTrue(storage.load(grain(0)).isEmpty());
       }
       assertTrue(givenUp.get());
+      assertEquals(Set.of(), fence.alive());
       assertEquals(1, storage.load(grain(0)).orElseThrow().revision());
       assertEquals(1, save.get());
     }

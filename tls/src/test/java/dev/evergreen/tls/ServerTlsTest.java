@@ -120,6 +120,15 @@ final class ServerTlsTest {
   }
 
   @Test
+  void whomOneOfItsCertificatesTrustsIsLetInWhateverHostItNames() throws Exception {
+    var other = Authority.root(folder.resolve("other"));
+    var both = Settings.of(host, other.host("second")).withClients(Clients.REQUIRED);
+    var known = other.host("known");
+    var client = ClientTls.of(new PemFiles(known.key(), known.certificates(), root.authorities()));
+    shown(client.engine("host", 1), new ServerTls(both));
+  }
+
+  @Test
   void clientsCannotBeDemandedToBeKnownByNobody() {
     var anonymous = new PemFiles(host.key(), host.certificates(), null);
     assertThrows(

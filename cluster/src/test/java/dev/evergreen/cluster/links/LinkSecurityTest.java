@@ -20,6 +20,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.tls.CertificateNames;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -34,6 +35,8 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -353,6 +356,27 @@ class LinkSecurityTest {
     assertEquals(0, run(List.of("--revoke", dir.toString(), "c")));
     assertEquals(c.id, b.next(Broken.class).node());
     assertFalse(b.links.isConnected(c.id));
+  }
+
+  /** It is let in by the former list, as it has begun by that. */
+  @Test
+  void whoIsRevokedAmidItsHandshakeGetsNothing() throws Exception {
+    assertEquals(0, certificates(dir, "a", "b"));
+    var a = security(dir, "a");
+    var b = security(dir, "b");
+    var here = InetAddress.getLoopbackAddress();
+    try (var listener = new ServerSocket(0, 1, here);
+        var dialled = new Socket(here, listener.getLocalPort());
+        var accepted = listener.accept()) {
+      var accepting = new FutureTask<>(() -> a.accept(accepted));
+      var thread = Thread.startVirtualThread(accepting);
+      await("its hello", () -> thread.getState() == Thread.State.WAITING);
+      assertEquals(0, run(List.of("--revoke", dir.toString(), "b")));
+      a.context();
+      var _ = b.dial(dialled, here.getHostAddress(), listener.getLocalPort());
+      var refused = assertThrows(ExecutionException.class, accepting::get);
+      assertTrue(String.valueOf(refused.getMessage()).contains("trusted no more"));
+    }
   }
 
   /** Whoever has stolen a key keeps it when the node gets another one. */

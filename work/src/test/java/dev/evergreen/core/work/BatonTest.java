@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.spi.RealTime;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -62,6 +63,28 @@ class BatonTest {
         thread.join();
       }
       assertEquals(List.of("first", "after first", "second", "after second"), order);
+    }
+  }
+
+  /** Else it would not wait, and the next wait of the user would not end. */
+  @Test
+  void whoIsInterruptedWhileItWaitsForItGetsItAndStaysInterrupted() throws Exception {
+    try (var time = RealTime.create()) {
+      var baton = new Baton(time);
+      baton.acquire();
+      var interrupted = new CompletableFuture<Boolean>();
+      var thread =
+          Thread.startVirtualThread(
+              () -> {
+                baton.acquire();
+                interrupted.complete(Thread.interrupted());
+              });
+      while (thread.getState() != Thread.State.WAITING) {
+        Thread.onSpinWait();
+      }
+      thread.interrupt();
+      assertNull(baton.release());
+      assertTrue(interrupted.get());
     }
   }
 }

@@ -3,12 +3,8 @@ package dev.evergreen.core.work;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.evergreen.core.spi.Clock;
-import dev.evergreen.core.spi.Threads;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -18,81 +14,6 @@ final class HandoverTest {
   private final World world = new World();
   private final List<String> done = new ArrayList<>();
   private final Handover handover = new Handover(world, world);
-
-  /** Threads run when they are told to, one after the other; timers likewise. */
-  private static final class World implements Clock, Threads {
-    private record Alarm(long at, Runnable task) {}
-
-    private final List<Runnable> started = new ArrayList<>();
-    private final List<Alarm> alarms = new ArrayList<>();
-    private boolean refusesThreads;
-    private boolean refusesTimers;
-
-    /** How many threads are refused before they can be had. */
-    private int refusals;
-
-    /** Whether the stack ends when a thread has been started. */
-    private boolean throwsAfterwards;
-
-    private long now;
-
-    @Override
-    public long nanos() {
-      return now;
-    }
-
-    @Override
-    public Instant now() {
-      return Instant.ofEpochSecond(0, now);
-    }
-
-    @Override
-    public Cancellable after(long delayNanos, Runnable task) {
-      if (refusesTimers) {
-        throw new RejectedExecutionException("no timer");
-      }
-      var alarm = new Alarm(now + delayNanos, task);
-      alarms.add(alarm);
-      return () -> alarms.remove(alarm);
-    }
-
-    @Override
-    public Thread start(Runnable task) {
-      if (refusesThreads || refusals-- > 0) {
-        throw new OutOfMemoryError("unable to create native thread");
-      }
-      started.add(task);
-      if (throwsAfterwards) {
-        throw new StackOverflowError("says the test");
-      }
-      return Thread.currentThread();
-    }
-
-    @Override
-    public void park() {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void parkNanos(long nanos) {
-      now += nanos;
-    }
-
-    @Override
-    public void unpark(Thread thread) {
-      throw new UnsupportedOperationException();
-    }
-
-    void runNext() {
-      started.removeFirst().run();
-    }
-
-    void ring() {
-      var alarm = alarms.removeFirst();
-      now = alarm.at;
-      alarm.task.run();
-    }
-  }
 
   private Runnable work(String name) {
     return () -> done.add(name);
@@ -179,7 +100,7 @@ final class HandoverTest {
   void whatIsLeftIsNotLostWhereItCannotEvenBeTriedAgain() throws Exception {
     world.refusesThreads = true;
     handover.start(work("a"));
-    var again = world.alarms.removeFirst().task;
+    var again = world.alarms.removeFirst().task();
     var deep = new Thread(null, () -> whereTheStackEnds(again), "deep", 256 * 1_024);
     deep.start();
     deep.join();
