@@ -154,7 +154,7 @@ final class StandingsTest {
     random.set(1e9);
     var later = connection(ADA, doubtful);
     later.begin();
-    Await.until("followed", () -> random.get() == 0);
+    Await.until("followed", () -> Double.valueOf(0).equals(random.get()));
     var first = connection(Caller.named("bob"), doubtful);
     first.begin();
     var said = String.valueOf(first.control.poll(20, TimeUnit.SECONDS));
