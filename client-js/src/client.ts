@@ -595,17 +595,18 @@ class LiveClient implements Client, TransportEvents {
       this.failedSockets = 0;
       return;
     }
-    const answers = await this.answersWithoutSocket(address);
-    if (this.state === "waiting") {
+    const asking = new AbortController();
+    this.untilNextAttempt = asking;
+    const answers = await this.answersWithoutSocket(address, asking.signal);
+    if (this.state === "waiting" && !asking.signal.aborted) {
       this.failedSockets = answers ? this.failedSockets + 1 : 0;
       this.usesStreams = this.failedSockets >= SOCKETS_BEFORE_STREAMS;
     }
   }
 
   /** Whether the server itself says, by status 426, that a WebSocket belongs there. */
-  private answersWithoutSocket(address: string): Promise<boolean> {
-    this.untilNextAttempt = new AbortController();
-    return this.options.fetch(address, { cache: "no-store", signal: this.untilNextAttempt.signal }).then(
+  private answersWithoutSocket(address: string, signal: AbortSignal): Promise<boolean> {
+    return this.options.fetch(address, { cache: "no-store", signal }).then(
       (response) => {
         void response.body?.cancel().catch(() => undefined);
         return response.status === 426;

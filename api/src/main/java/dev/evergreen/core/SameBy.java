@@ -18,9 +18,10 @@ import java.util.function.BiPredicate;
 public @interface SameBy {
 
   /**
-   * A class with a constructor without parameters; it is called with two results, never null, by
-   * threads of the node. It should be quick and call no grain: as long as it has not returned, the
-   * former result is shown.
+   * A class with a constructor without parameters. One object serves all nodes of a process; it is
+   * called with two results, never null, by several of their threads at a time, so it should keep
+   * nothing. It should be quick and call no grain: as long as it has not returned, the former
+   * result is shown.
    */
   Class<? extends BiPredicate<?, ?>> value();
 }

@@ -557,7 +557,7 @@ public final class ClusterNode implements Node {
     for (var member : cluster.state().getMembers()) {
       if (Member.idOf(member).address().equals(address)) {
         log.warning("given-up", "other", Member.idOf(member), "because", "an operator said so");
-        giveUp(member, tenure.voters().size() + tenure.givenUpCount()); // guests have no vote
+        giveUp(member, tenure.quorumCount()); // guests have no vote
         return;
       }
     }

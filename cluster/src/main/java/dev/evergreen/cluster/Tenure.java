@@ -334,6 +334,11 @@ final class Tenure {
     }
   }
 
+  /** How many nodes agreed last: who was given up since then is among them, guests never are. */
+  int quorumCount() {
+    return quorum.size();
+  }
+
   /** How many nodes were given up, which not all who stay have seen yet. */
   int givenUpCount() {
     lock.lock();

@@ -40,6 +40,12 @@ public interface Exchange {
    */
   void inform(ResponseHead head) throws IOException;
 
+  /**
+   * To be told before who answers waits for somebody else, such as an origin, and nobody reads the
+   * body: so no buffer is kept meanwhile of what has come already, which others may need.
+   */
+  default void keepNoBuffer() {}
+
   /** Whether the response has begun: its head was given. */
   boolean responded();
 

@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.http.Http1Output.Persistence;
@@ -124,6 +125,11 @@ final class Http1Exchange implements Exchange {
       Http1Output.endWithout(out, Persistence.STAYS);
       connection.flush();
     }
+  }
+
+  @Override
+  public void keepNoBuffer() {
+    in.giveBack();
   }
 
   @Override
@@ -323,6 +329,8 @@ final class Http1Exchange implements Exchange {
       refuse(408, "the request did not come in time");
     } else if (why instanceof IncompleteMessageException && why == ofBody) {
       refuse(400, "the request was cut off"); // Who has ended its half only may read that.
+    } else if (why instanceof BuffersExhaustedException) {
+      refuse(503, why.getMessage());
     } else if (why != ofBody) {
       refuse(500, "the request could not be answered");
     }

@@ -31,11 +31,9 @@ final class Http1Upstream implements Upstream {
   /** Whether it was used lately and its origin has neither ended it nor sent anything unasked. */
   boolean isAlive(Duration idle) {
     try {
-      return System.nanoTime() - lastUsed < idle.toNanos() && !in.fill() && !in.ended();
+      return System.nanoTime() - lastUsed < idle.toNanos() && in.isQuiet();
     } catch (IOException e) {
       return false;
-    } finally {
-      in.giveBack();
     }
   }
 

@@ -1,8 +1,10 @@
 package dev.evergreen.http;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -91,6 +93,8 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
       if (whole) {
         hasEnded();
       }
+    } catch (UncheckedIOException e) {
+      throw e.getCause(); // There was no buffer in time.
     } finally {
       session.unlock();
     }
@@ -169,6 +173,9 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
         var why = failure();
         if (why instanceof MalformedMessageException malformed) {
           throw malformed;
+        }
+        if (why instanceof BuffersExhaustedException ours) {
+          throw ours;
         }
         if (why != null) {
           throw new IncompleteMessageException("the origin has ended before it answered");

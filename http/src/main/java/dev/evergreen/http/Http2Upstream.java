@@ -1,5 +1,6 @@
 package dev.evergreen.http;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
@@ -7,9 +8,11 @@ import dev.evergreen.fibers.Signal;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connection to an origin by HTTP/2, for many exchanges at a time. It takes new ones until either
@@ -32,6 +35,9 @@ final class Http2Upstream extends Http2Connection implements Upstream {
   private final boolean secure;
   private final CancelScope over = CancelScope.open();
   private final ArrayList<Signal> awaitSettings = new ArrayList<>(0);
+
+  /** Why no more is read, if that is no fault of the origin; of the fiber that reads. */
+  private @Nullable BuffersExhaustedException ours;
 
   // Guarded by the lock.
   private int nextStream = 1;
@@ -59,6 +65,8 @@ final class Http2Upstream extends Http2Connection implements Upstream {
     try {
       upstream.out.preface(); // It leaves with the first frames.
       upstream.sendSettings(2, 0, 6, settings.fieldBytes());
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
     } finally {
       upstream.unlock();
     }
@@ -177,6 +185,9 @@ final class Http2Upstream extends Http2Connection implements Upstream {
       return Code.NO_ERROR;
     } catch (Http2Exception e) {
       return e.code();
+    } catch (BuffersExhaustedException e) {
+      ours = e;
+      return Code.NO_ERROR;
     } catch (IOException e) {
       return Code.NO_ERROR; // There is nobody to tell.
     } catch (RuntimeException e) {
@@ -190,7 +201,8 @@ final class Http2Upstream extends Http2Connection implements Upstream {
     try {
       retired = true;
       for (var stream : streams.values()) {
-        stream.fail(new IncompleteMessageException("the connection has ended"));
+        stream.fail(
+            ours == null ? new IncompleteMessageException("the connection has ended") : ours);
       }
       streams.clear();
       wakeWhoAwaitsSettings();

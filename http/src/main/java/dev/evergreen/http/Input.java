@@ -236,6 +236,14 @@ final class Input implements AutoCloseable {
     }
   }
 
+  /**
+   * Whether neither anything nor the end has come. It needs no buffer, as who asks may have a lock;
+   * what comes instead is lost.
+   */
+  boolean isQuiet() throws IOException {
+    return available() == 0 && !ended && connection.tryRead(ByteBuffer.allocate(1)) == 0;
+  }
+
   /** Keeps what is there, but no buffer. */
   void giveBack() {
     if (loan != null) {

@@ -10,8 +10,8 @@ import java.util.TreeSet;
 
 /**
  * The cells that a {@link Walk} demands. There may be very many, such as a set's members, and each
- * operation that touches one has to find it: so they are kept in the order of the cells, where
- * those within a cell come right behind it.
+ * operation that touches one has to find it: so they are found by their cells and those around
+ * these, and in the order of the cells, where those within a cell come right behind it.
  */
 final class Demands {
   /** A cell that is demanded, but for what was replaced in it since. */

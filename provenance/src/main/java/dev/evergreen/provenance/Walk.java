@@ -302,6 +302,9 @@ final class Walk implements Iterator<Operation> {
     long row = operation.row();
     // What was said is not held for those that ask for what came before.
     var place = operation.place();
+    // A cell that is demanded from there on, and that nobody has written, is no business of this
+    // operation: what it replaces itself is written.
+    long since = Math.max(end(place), row + 1);
     for (var part : parts.reversed()) {
       var wanted = new LinkedHashSet<Wanted>();
       boolean here = false;
@@ -318,7 +321,7 @@ final class Walk implements Iterator<Operation> {
               }
               for (var cell : touch.from()) {
                 // As a rule most of them guard the cell, and are there for ever.
-                if (!isUnwritten(cell, place)) {
+                if (!demands.isUnwritten(cell, since)) {
                   wanted.add(new Wanted(cell, place, false));
                 }
               }

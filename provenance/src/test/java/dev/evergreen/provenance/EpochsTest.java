@@ -579,7 +579,7 @@ final class EpochsTest {
    */
   @Test
   void whatIsCertainOverRecordersIsSo() throws Exception {
-    for (int number = 0; number < HISTORIES / 16; number++) {
+    for (int number = 0; number < Math.max(25, HISTORIES / 16); number++) {
       long seed = SEED + number;
       var random = new Random(seed);
       var small = new Small(random, directory.resolve("small " + number));

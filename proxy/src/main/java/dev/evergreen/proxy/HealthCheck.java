@@ -1,7 +1,9 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.UpstreamBusyException;
@@ -33,6 +35,11 @@ record HealthCheck(Proxy proxy, Upstreams upstreams, Origins.Member member, Stri
       member.checked(answers(upstreams, member, path));
     } catch (UpstreamBusyException | BuffersExhaustedException e) {
       // That is our limit: nothing is known of the origin.
+    } catch (DeadlineException e) {
+      // Where buffers are short it may have waited for one all the time.
+      if (!Buffers.areShort()) {
+        member.checked(false);
+      }
     } catch (IOException e) {
       member.checked(false);
     }

@@ -207,6 +207,7 @@ final class Transaction {
       var what = what(parts == null ? variants.seen() : parts.vary());
       var wish = found == null ? partial().wish(parts, what) : Wish.whole(null);
       var name = wish.name(what);
+      exchange.keepNoBuffer();
       if (isAlone(what) || isAlone(name) || wish.isOneOfMany(request, proxy.fetches(), key, name)) {
         return fetchAlone(name, found, wish, why);
       }
@@ -835,6 +836,7 @@ final class Transaction {
     if (why == Forward.METHOD || why == Forward.BYPASS) {
       proxy.count(Count.PASSED);
     }
+    exchange.keepNoBuffer();
     var invalidations = new Invalidations(proxy, setup, request, uri);
     Pass.Stored stored = () -> usableAfterFailure(found);
     try {

@@ -170,9 +170,8 @@ final class SqliteFile implements AutoCloseable {
     // As a URI, for the driver takes whatever follows a question mark in a plain path for settings.
     var connection = config.createConnection("jdbc:sqlite:" + path.toUri());
     try (var statement = connection.createStatement()) {
-      // On macOS fsync alone leaves the data in the drive's cache. No effect elsewhere. The
-      // driver's
-      // own setting is a word that SQLite does not know.
+      // On macOS fsync alone leaves the data in the drive's cache; no effect elsewhere. The word
+      // that the driver has for it is one that SQLite does not know.
       statement.executeUpdate("pragma fullfsync = true");
       return connection;
     } catch (Throwable e) {

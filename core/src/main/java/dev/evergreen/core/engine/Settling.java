@@ -1,7 +1,6 @@
 package dev.evergreen.core.engine;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
@@ -67,17 +66,15 @@ final class Settling {
   @GuardedBy("this")
   private long begins;
 
-  private final Map<Place, Visit> visits = new ConcurrentHashMap<>();
+  private final Map<Name, Visit> visits = new ConcurrentHashMap<>();
   private final Map<Name, Set<Question>> questions = new ConcurrentHashMap<>();
 
-  private record Place(Fence fence, CallKey key) implements Comparable<Place> {
+  private record Name(Fence fence, SummaryKey key) implements Comparable<Name> {
     @Override
-    public int compareTo(Place other) {
+    public int compareTo(Name other) {
       return key.compareTo(other.key);
     }
   }
-
-  private record Name(Fence fence, SummaryKey key) {}
 
   /** A fence that begins at a moment, for all who had wished for it before. */
   private record Planned(Fence fence, long begins) {}
@@ -305,7 +302,7 @@ final class Settling {
     if (visits.size() >= MAX_VISITS) {
       return;
     }
-    var place = new Place(fence, summary.key());
+    var place = new Name(fence, summary.key().wire());
     var fresh = new Visit(place, summary, deadline);
     var winner = visits.putIfAbsent(place, fresh);
     (winner == null ? fresh : winner).tell(asker);
@@ -316,7 +313,7 @@ final class Settling {
 
   /** One summary on its way to reflect what a fence asks for. */
   private final class Visit {
-    private final Place place;
+    private final Name place;
     private final GrainSummary summary;
     private final long deadline;
 
@@ -326,7 +323,7 @@ final class Settling {
     @GuardedBy("this")
     private @Nullable Version version;
 
-    Visit(Place place, GrainSummary summary, long deadline) {
+    Visit(Name place, GrainSummary summary, long deadline) {
       this.place = place;
       this.summary = summary;
       this.deadline = deadline;
@@ -374,7 +371,7 @@ final class Settling {
      * What is not answered is asked again. Blocks while the node finds out, before it tells others.
      */
     private void answer(List<Located> waiting, Version reflecting) {
-      if (!base.placement().isHere(place.key().grain())) {
+      if (!base.placement().isHere(summary.key().grain())) {
         return;
       }
       var others = new ArrayList<Located>();

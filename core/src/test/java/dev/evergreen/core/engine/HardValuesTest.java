@@ -510,6 +510,10 @@ final class HardValuesTest {
     Object[] word = {"x".repeat(WiredNodes.quick().maxValueBytes())};
     var large = new CallKey(model, new GrainId("Words", "w"), operation, word);
     assertEquals(0, large.compareTo(new CallKey(model, large.grain(), operation, word)));
+    // Else a tree of a table loses some: there are those before it, and those behind.
+    Object[] other = {"y"};
+    var small = new CallKey(model, large.grain(), operation, other);
+    assertTrue(large.compareTo(small) > 0 && small.compareTo(large) < 0);
   }
 
   @Test

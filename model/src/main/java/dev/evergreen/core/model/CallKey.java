@@ -109,16 +109,21 @@ public final class CallKey implements Comparable<CallKey> {
     return hash;
   }
 
-  /**
-   * By the names. What is too large to have one is not told from others: a table looks further
-   * then.
-   */
+  /** By the names; those that are too large to have one come last, not told from each other. */
   @Override
   public int compareTo(CallKey other) {
+    var mine = nameIfAny();
+    var theirs = other.nameIfAny();
+    return mine == null || theirs == null
+        ? Boolean.compare(mine == null, theirs == null)
+        : mine.compareTo(theirs);
+  }
+
+  private @Nullable SummaryKey nameIfAny() {
     try {
-      return wire().compareTo(other.wire());
+      return wire();
     } catch (GrainException e) {
-      return 0;
+      return null;
     }
   }
 

@@ -246,22 +246,28 @@ final class MemoryTier implements AutoCloseable {
   private @Nullable Found copy(long hash, Item item, boolean noticed) {
     var key = key(hash);
     var loan = Buffers.borrow();
-    var buffer = MemorySegment.ofBuffer(loan.buffer());
-    var outcome = noticed ? store.get(key, item) : store.peek(key, item);
-    while (outcome != Outcome.NOT_FOUND && item.valueLength() <= buffer.byteSize()) {
-      int length = item.valueLength();
-      boolean copied =
-          outcome == Outcome.FOUND
-              ? item.copyValue(buffer, 0)
-              : copyPart(hash, item.cas(), length, 0, buffer, length);
-      if (copied) {
-        return new Held(item, loan);
+    boolean held = false;
+    try {
+      var buffer = MemorySegment.ofBuffer(loan.buffer());
+      var outcome = noticed ? store.get(key, item) : store.peek(key, item);
+      while (outcome != Outcome.NOT_FOUND && item.valueLength() <= buffer.byteSize()) {
+        int length = item.valueLength();
+        held =
+            outcome == Outcome.FOUND
+                ? item.copyValue(buffer, 0)
+                : copyPart(hash, item.cas(), length, 0, buffer, length);
+        if (held) {
+          return new Held(item, loan);
+        }
+        outcome = noticed ? store.get(key, item) : store.peek(key, item);
       }
-      outcome = noticed ? store.get(key, item) : store.peek(key, item);
+      return outcome == Outcome.NOT_FOUND ? null : unheld(hash, item.cas(), item.valueLength());
+    } finally {
+      if (!held) {
+        item.release();
+        loan.close();
+      }
     }
-    item.release();
-    loan.close();
-    return outcome == Outcome.NOT_FOUND ? null : unheld(hash, item.cas(), item.valueLength());
   }
 
   private @Nullable Unheld unheld(long hash, long stamp, int length) {

@@ -396,11 +396,21 @@ final class OwnUpstream {
    */
   byte @Nullable [] select(int wanted) throws IOException {
     if (isLost()) {
-      throw new EOFException("nobody could tell whether it is in the client's database");
+      throw notTold();
     }
     var request = Identity.request("SELECT", String.valueOf(wanted));
     var said = ask(Verb.SELECT, Words.ofSelection(wanted), request);
-    return wanted == standing.database() ? null : said;
+    if (wanted == standing.database()) {
+      return null;
+    }
+    if (said == null) {
+      throw notTold();
+    }
+    return said;
+  }
+
+  private static EOFException notTold() {
+    return new EOFException("nobody could tell whether it is in the client's database");
   }
 
   /** Asks something of the shim's own. Blocks until Redis has replied. */
@@ -426,10 +436,17 @@ final class OwnUpstream {
    */
   boolean isHoldingBack() throws IOException {
     flush();
-    awaitReplied();
+    // The client may read only when it has written all.
+    session.output.hurry(true);
+    try {
+      awaitReplied();
+    } finally {
+      session.output.hurry(false);
+    }
     lock.lock();
     try {
-      return standing.isHoldingBack();
+      // Once replies are lost, nobody hears what ends that.
+      return !lost && standing.isHoldingBack();
     } finally {
       lock.unlock();
     }

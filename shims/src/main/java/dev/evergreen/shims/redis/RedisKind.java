@@ -77,13 +77,14 @@ public final class RedisKind implements StoreKind {
   /** Those that are there, if it is only the beginning of a command. */
   static List<Bytes> array(Bytes recorded) {
     var words = new ArrayList<Bytes>();
+    var text = recorded.latin1();
     int at = lineEnd(recorded, 0);
     while (at < recorded.length() && recorded.at(at) == '$') {
       int from = lineEnd(recorded, at);
       if (from > recorded.length()) {
         break;
       }
-      long length = Long.parseLong(recorded.slice(at + 1, from - 2).text());
+      long length = Long.parseLong(text, at + 1, from - 2, 10);
       int to = (int) Math.min(from + length, recorded.length());
       words.add(recorded.slice(from, to));
       at = to + 2;

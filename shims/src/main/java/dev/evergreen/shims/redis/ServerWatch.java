@@ -268,7 +268,7 @@ final class ServerWatch {
         : "";
   }
 
-  /** Whether it did not say which process it is, as it was busy, and does now. */
+  /** Whether it did not say which process it is, as when it was busy, and does now. */
   private boolean saysItsNameAtLast(Connection present) throws IOException {
     if (isNamed()) {
       return false;

@@ -258,7 +258,7 @@ final class Standing {
       }
       case DISCARD -> endQueue();
       case WATCH -> watching = true;
-      case UNWATCH -> unwatch(false);
+      case UNWATCH -> unwatch();
       case MONITOR -> monitoring = true;
       case REPLACES -> session.storeIsReplaced();
       case PAUSES -> session.othersArePaused(words.number());
@@ -302,18 +302,19 @@ final class Standing {
 
   private void endQueue() {
     // If there was no transaction, what is watched still is.
-    unwatch(queued.isUnsure());
+    watching &= queued.isUnsure();
+    inVain &= !queued.isOpen();
     queued.end();
   }
 
-  private void unwatch(boolean maybe) {
-    watching &= maybe;
-    inVain &= maybe;
+  private void unwatch() {
+    watching = false;
+    inVain = false;
   }
 
   private void reset() {
     endQueue();
-    unwatch(false);
+    unwatch();
     monitoring = false;
     tracking = false;
     silent = false;
@@ -390,6 +391,11 @@ final class Standing {
       case SUBSCRIBE, UNSUBSCRIBE, MONITOR -> {
         // Messages come nevertheless.
         return true;
+      }
+      case UNWATCH -> {
+        // It may have been refused, and what was watched still be.
+        inVain = false;
+        changeUnheard(next);
       }
       default -> changeUnheard(next);
     }

@@ -830,6 +830,21 @@ class LanesTest {
     }
   }
 
+  /** Else it would be taken for one that Redis holds back for ever, and act in another database. */
+  @Test
+  void whoseRepliesAreLostWhileItIsHeldBackIsLetGo() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      isRefusedItsDatabase(client, shimmed);
+      assertTrue(client.ask("SUBSCRIBE", "c").startsWith("*3"));
+      assertTrue(client.ask("REPLCONF", "capa", "eof").startsWith("-ERR Can't execute"));
+      client.send("UNSUBSCRIBE", "c");
+      client.send("SET", "k", "v");
+      client.rest();
+      assertEquals(":0\r\n", shimmed.redis.ask("EXISTS", "k"));
+    }
+  }
+
   /** Nor does it matter if its client goes. */
   @Test
   void aRefusedRequestMayHaveNoEnd() throws IOException {
