@@ -203,11 +203,13 @@ final class Calls implements Turn.Departures {
         await(attempt);
       } finally {
         ends(turn);
+        if (attempt.outcome == null) { // Whatever has ended the wait, nobody wants it to begin now.
+          activation.withdraw(turn, next);
+          workers.fork(next);
+        }
       }
       var outcome = attempt.outcome;
       if (outcome == null) {
-        activation.withdraw(turn, next);
-        workers.fork(next);
         throw timedOut();
       }
       return outcome;

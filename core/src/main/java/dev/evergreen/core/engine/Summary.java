@@ -262,16 +262,16 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
 
     /**
      * Executes on a thread that the application lent. Its interruption is the application's affair,
-     * and so is how much of its stack is left: what the run failed with then is no result, and the
-     * computation runs again on another thread.
+     * and so is how much of its stack is left: what comes of the run then, be it that the
+     * computation catches it, is no result, and the computation runs again on another thread.
      */
     void runLent(Tasks next) {
       baton.acquire();
       var outcome = executeAlone();
-      boolean interrupted = Thread.currentThread().isInterrupted();
       boolean failed =
-          outcome instanceof Outcome.Threw(var failure, var original)
-              && (interrupted || original instanceof StackOverflowError);
+          Thread.currentThread().isInterrupted()
+              || (outcome instanceof Outcome.Threw(var failure, var original)
+                  && original instanceof StackOverflowError);
       accept(this, failed ? null : outcome, next);
     }
 

@@ -12,12 +12,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.CallInterruptedException;
+import dev.evergreen.core.Computation;
 import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.ComputationFailedException;
 import dev.evergreen.core.CycleException;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainException;
 import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.NoNewResultException;
 import dev.evergreen.core.Node;
@@ -656,6 +658,39 @@ class HardComputationsTest {
     late.ended.await();
     assertEquals(List.of("complete"), late.events());
     assertThrows(NullPointerException.class, () -> computation.publisher().subscribe(null));
+  }
+
+  /** Seen: what it had caught was shown for ever, as current. */
+  @Test
+  void whatAnInterruptedThreadHasComputedWithoutItsBranchesIsNoResult() throws Exception {
+    GateGrain.shut();
+    var gate = node.grains().get(Gate.class, "g");
+    Computation<String> both =
+        () -> {
+          try {
+            return String.join(
+                "|",
+                Parallel.map(List.of(1, 2), i -> i == 1 ? cell("a").text() : gate.readWhenOpen()));
+          } catch (CallInterruptedException e) {
+            return "caught";
+          }
+        };
+    try (var computation = node.reactive(both)) {
+      var other = computation.tracker();
+      var lent =
+          Thread.ofPlatform()
+              .start(() -> assertThrows(GrainException.class, () -> computation.tracker().next()));
+      GateGrain.entered.await();
+      WiredNodes.await(
+          "it waits",
+          () ->
+              lent.getState() == Thread.State.TIMED_WAITING
+                  || lent.getState() == Thread.State.WAITING);
+      lent.interrupt();
+      lent.join();
+      GateGrain.open.countDown();
+      assertEquals(cell("a").text() + "|read", other.next());
+    }
   }
 
   /** Else it would look without a pause until somebody asks for more. */

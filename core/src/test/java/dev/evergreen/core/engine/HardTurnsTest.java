@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.CallInterruptedException;
+import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainException;
@@ -40,6 +41,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
@@ -632,5 +634,56 @@ class HardTurnsTest {
     thread.interrupt();
     assertTrue(interrupted.get());
     GateGrain.open.countDown();
+  }
+
+  interface Held extends Grain {
+    void hold();
+  }
+
+  /** Counts those who have begun, and holds them until they may go on. */
+  private record HeldGrain(AtomicInteger begun, CountDownLatch mayGoOn) implements Held {
+    @Override
+    public void hold() {
+      begun.incrementAndGet();
+      try {
+        mayGoOn.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  /** Seen: a grain worked off thousands of calls that nobody waited for, and others timed out. */
+  @Test
+  void whoIsInterruptedBeforeItsTurnBeginsLeavesNoneBehind() throws Exception {
+    var begun = new AtomicInteger();
+    var mayGoOn = new CountDownLatch(1);
+    try (var alone =
+        EmbeddedNode.builder()
+            .grain(Held.class, context -> new HeldGrain(begun, mayGoOn))
+            .start()) {
+      var held = alone.grains().get(Held.class, "h");
+      var holder = Thread.ofPlatform().start(held::hold);
+      WiredNodes.await("it holds", () -> begun.get() == 1);
+      var interrupted = new CompletableFuture<Throwable>();
+      var waiter =
+          Thread.ofPlatform()
+              .start(
+                  () ->
+                      interrupted.complete(
+                          assertThrows(CallInterruptedException.class, held::hold)));
+      WiredNodes.await("it waits", () -> waits(waiter));
+      waiter.interrupt();
+      interrupted.get();
+      mayGoOn.countDown();
+      holder.join();
+      held.hold();
+      assertEquals(2, begun.get());
+    }
+  }
+
+  private static boolean waits(Thread thread) {
+    return thread.getState() == Thread.State.WAITING
+        || thread.getState() == Thread.State.TIMED_WAITING;
   }
 }
