@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +37,11 @@ record Delta(String from, Present to) {
           .enable(JsonGenerator.Feature.WRITE_BIGDECIMAL_AS_PLAIN)
           .build();
 
+  private static final long LONGEST_WAIT_MILLIS = 100;
+
+  /** Held by who makes one. */
+  static final ReentrantLock MAKING = new ReentrantLock();
+
   /** Longer results, too: the trees take many times as much memory, which nothing counts. */
   private static final int WORTH_IT_TO_BYTES = 256 << 10;
 
@@ -55,13 +62,26 @@ record Delta(String from, Present to) {
     return makeOne(from, to, json.remaining() / 2);
   }
 
-  /** One at a time, so that a client that has many results change needs no more memory. */
-  private static synchronized @Nullable Delta makeOne(Present from, Present to, int most) {
+  /**
+   * One at a time, so that a client that has many results change needs no more memory. It is not
+   * waited for long: others' results would wait for all of that client's, and can be sent whole.
+   */
+  private static @Nullable Delta makeOne(Present from, Present to, int most) {
+    try {
+      if (!MAKING.tryLock(LONGEST_WAIT_MILLIS, TimeUnit.MILLISECONDS)) {
+        return null;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return null;
+    }
     try {
       var delta = between(tree(from), tree(to), most);
       return delta == null ? null : new Delta(from.tag(), to.carrying(delta));
     } catch (IOException e) {
       return null;
+    } finally {
+      MAKING.unlock();
     }
   }
 

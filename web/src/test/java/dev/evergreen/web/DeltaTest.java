@@ -28,12 +28,16 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** A delta makes exactly the next result out of the last one, for whatever results. */
+@Isolated("others are sent whole results while it makes a delta wait")
 final class DeltaTest {
 
   private static final int SEEDS = 20_000;
@@ -282,5 +286,24 @@ final class DeltaTest {
         Present.failure(new WebException(500, "failed", text), RENDERING, Freshness.CURRENT);
     assertNull(Delta.between(failure, present(List.of(text))));
     assertNull(Delta.between(present(List.of(text)), failure));
+  }
+
+  /** Seen: others' results came seconds late, as those of one client with large lists were made. */
+  @Test
+  void whileAnotherIsMadeForLongResultsAreSentWhole() throws Exception {
+    var many = IntStream.range(0, 1_000).boxed().toList();
+    var more = new ArrayList<>(many);
+    more.add(1_000);
+    var from = present(many);
+    var to = present(more);
+    assertNotNull(Delta.between(from, to));
+    Delta.MAKING.lock();
+    try {
+      assertNull(
+          CompletableFuture.supplyAsync(() -> Delta.between(from, to) == null ? null : 1).get());
+    } finally {
+      Delta.MAKING.unlock();
+    }
+    assertNotNull(Delta.between(from, to));
   }
 }
