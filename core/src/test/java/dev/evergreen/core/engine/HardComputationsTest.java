@@ -681,11 +681,7 @@ class HardComputationsTest {
           Thread.ofPlatform()
               .start(() -> assertThrows(GrainException.class, () -> computation.tracker().next()));
       GateGrain.entered.await();
-      WiredNodes.await(
-          "it waits",
-          () ->
-              lent.getState() == Thread.State.TIMED_WAITING
-                  || lent.getState() == Thread.State.WAITING);
+      WiredNodes.await("it waits", () -> WiredNodes.waits(lent));
       lent.interrupt();
       lent.join();
       GateGrain.open.countDown();

@@ -672,7 +672,7 @@ class HardTurnsTest {
                   () ->
                       interrupted.complete(
                           assertThrows(CallInterruptedException.class, held::hold)));
-      WiredNodes.await("it waits", () -> waits(waiter));
+      WiredNodes.await("it waits", () -> WiredNodes.waits(waiter));
       waiter.interrupt();
       interrupted.get();
       mayGoOn.countDown();
@@ -680,10 +680,5 @@ class HardTurnsTest {
       held.hold();
       assertEquals(2, begun.get());
     }
-  }
-
-  private static boolean waits(Thread thread) {
-    return thread.getState() == Thread.State.WAITING
-        || thread.getState() == Thread.State.TIMED_WAITING;
   }
 }

@@ -223,6 +223,12 @@ public final class WiredNodes implements AutoCloseable {
     await("the end of threads", () -> alive.get() <= most);
   }
 
+  /** Whether a thread waits for something, with a time limit or without. */
+  static boolean waits(Thread thread) {
+    return thread.getState() == Thread.State.WAITING
+        || thread.getState() == Thread.State.TIMED_WAITING;
+  }
+
   public static void await(String what, BooleanSupplier event) {
     long deadline = System.nanoTime() + PATIENCE_NANOS;
     while (!event.getAsBoolean()) {
