@@ -1,13 +1,8 @@
 package dev.evergreen.cluster;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.MethodOrderer.OrderAnnotation;
@@ -21,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Three processes that write to ledgers and track all of them, each a publisher and a subscriber,
- * one the coordinator of sharding; and one of them is killed, paused, restarted. What design §4
+ * one the coordinator of sharding; and one of them is killed, and started again. What design §4
  * promises holds afterwards, and no acknowledged write is lost.
  */
 @Timeout(value = 60, unit = TimeUnit.MINUTES)
@@ -73,66 +68,5 @@ final class CrashTest {
               Collections.max(seconds),
               seconds.stream().map("%.1f"::formatted).collect(Collectors.joining(" ")));
         });
-  }
-
-  @Test
-  void aNodeThatWasPausedUntilTheOthersGaveItUpIsFencedAndItsProcessExits() throws Exception {
-    shared.with(
-        List.of(),
-        cluster -> {
-          cluster.write();
-          cluster.probe();
-          var paused = cluster.drop("n2");
-          int mark = paused.mark();
-          paused.pause();
-          cluster.probe();
-          cluster.awaitReady();
-          paused.resume();
-          assertEquals(75, paused.exitValue());
-          assertEquals(
-              LedgerNode.LEDGERS,
-              paused.toldSince(mark, "tracker-ended NodeStoppedException").size(),
-              "trackers that ended with a clear exception");
-          cluster.still();
-          cluster.assertAllTrue();
-          cluster.start("n2");
-          cluster.assertAllTrue();
-        });
-  }
-
-  @Test
-  void nodesLeaveAndJoinUnderLoadWithoutErrorsThatCannotBeRetried() throws Exception {
-    shared.with(
-        List.of(),
-        cluster -> {
-          var marks = new HashMap<NodeProcess, Integer>();
-          cluster.nodes().forEach(node -> marks.put(node, node.mark()));
-          cluster.write();
-          var errors = new ArrayList<String>();
-          for (var name : SharedCluster.NAMES) {
-            cluster.probe();
-            var leaving = cluster.drop(name);
-            leaving.leave();
-            errors.addAll(errors(leaving, marks));
-            cluster.probe();
-            cluster.start(name);
-            cluster.node(name).tell("write");
-          }
-          cluster.still();
-          cluster.assertAllTrue();
-          cluster.nodes().forEach(node -> errors.addAll(errors(node, marks)));
-          assertEquals(List.of(), errors);
-          cluster
-              .nodes()
-              .forEach(node -> assertTrue(node.ask("state", "state").contains("ready=true")));
-        });
-  }
-
-  /** Since the test began. */
-  private static List<String> errors(NodeProcess node, Map<NodeProcess, Integer> marks) {
-    return node.toldSince(marks.getOrDefault(node, 0), "trouble").stream()
-        .filter(line -> !line.startsWith("trouble not-started"))
-        .map(line -> node.name() + ": " + line)
-        .toList();
   }
 }
