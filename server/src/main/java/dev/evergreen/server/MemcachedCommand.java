@@ -320,6 +320,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       if (pidFile != null) {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }
+      PortFile.write(server.addresses());
       if (user != null && Account.isRoot()) {
         becomeUser(user);
       }

@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -73,6 +74,22 @@ class MemcachedCommandTest {
       assertEquals(0, process.waitFor());
       assertEquals(List.of(), output.lines().toList());
       assertFalse(Files.exists(pidFile));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  /** As test suites of memcached and of its clients expect it. */
+  @Test
+  void aFileTellsThePortIfAVariableNamesIt() throws Exception {
+    var file = folder.resolve("ports");
+    var process =
+        OwnProcess.start(
+            Map.of("MEMCACHED_PORT_FILENAME", file.toString()),
+            List.of("memcached", "-p", "0", "-t", "1"));
+    try (var output = process.inputReader()) {
+      int port = port(output.readLine());
+      assertEquals("TCP INET: %d\n".formatted(port), Files.readString(file));
     } finally {
       process.destroyForcibly();
     }
