@@ -20,6 +20,9 @@ final class TextProtocol extends Protocol {
   /** A line that is longer and has no end is no command, unless it is a get of many keys. */
   static final int LONGEST_LINE = 2048;
 
+  /** Before a long line's first word, as memcached allows. */
+  private static final int MOST_BLANKS = 100;
+
   private static final int LONGEST_NUMBER = 20;
 
   /** The most that a reply with a key and some numbers takes, without a value. */
@@ -247,7 +250,10 @@ final class TextProtocol extends Protocol {
   private boolean beginsKeys() {
     line.split(in.memory, in.at, in.end);
     int whole = in.byteAt(in.end - 1) == ' ' ? line.count() : line.count() - 1;
-    if (whole < 2 || line.length(0) > 4 || line.length(1) > Key.MAX_LENGTH) {
+    if (whole < 2
+        || line.begin(0) - in.at > MOST_BLANKS
+        || line.length(0) > 4
+        || line.length(1) > Key.MAX_LENGTH) {
       return false;
     }
     var command = line.text(0);

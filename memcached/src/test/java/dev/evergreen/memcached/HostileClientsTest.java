@@ -100,6 +100,17 @@ class HostileClientsTest {
     }
   }
 
+  /** memcached's own testapp sends it. */
+  @ParameterizedTest
+  @EnumSource
+  void soIsAGetBehindMoreThanAHundredBlanks(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.send(" ".repeat(101) + "gets foo" + " ".repeat(3000));
+      assertEquals("", client.rest());
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aKeyWithoutEndIsCutOff(Mode mode) throws Exception {
