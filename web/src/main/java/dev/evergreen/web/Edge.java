@@ -222,7 +222,7 @@ final class Edge extends Handler.Abstract {
       return true;
     }
     if (path.equals(LIVE) || path.startsWith(LIVE + "/")) {
-      try (var place = places.take()) {
+      try (var place = places.take(address)) {
         if (path.equals(LIVE) && HttpMethod.POST.is(request.getMethod())) {
           streamMany(request, response, callback, address, place);
         } else if (path.equals(LIVE)) {
@@ -501,7 +501,7 @@ final class Edge extends Handler.Abstract {
     }
     Reply reply;
     List<Object> payers;
-    try (var place = places.take()) {
+    try (var place = places.take(Peer.of(request).address)) {
       var rest = Objects.requireNonNull(route.rest(path));
       var exchange =
           new Exchange(request, settings, path, rest, () -> caller(request, path), place, hub::pay);
