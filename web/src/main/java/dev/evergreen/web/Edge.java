@@ -418,6 +418,8 @@ final class Edge extends Handler.Abstract {
     response.setStatus(200);
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
+    // Its connection is read to notice its end, and so is not fit for another request.
+    response.getHeaders().put(HttpHeader.CONNECTION, "close");
     response.getHeaders().put("X-Accel-Buffering", "no");
     return stream;
   }
