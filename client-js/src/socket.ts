@@ -46,6 +46,7 @@ export class SocketTransport implements Transport {
       () => this.sendFirst({ type: this.mostBytes > 0 ? "ping" : "heartbeat" }),
       () => this.finish(),
     );
+    this.silence.expectFirst();
     try {
       this.socket = make(url);
       this.socket.onmessage = (event) => this.receive(event.data);

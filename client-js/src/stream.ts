@@ -13,7 +13,9 @@ export class StreamTransport implements Transport {
 
   /** What the current one was asked for. */
   private asked: readonly Shared[] = [];
-  private silence: Silence | undefined;
+
+  /** Of all streams, one after the other: what takes a place is expected to speak as early as what had it. */
+  private readonly silence: Silence;
   private renewal: ReturnType<typeof setTimeout> | undefined;
 
   /** How long the renewal that is due waits, in milliseconds. */
@@ -33,7 +35,14 @@ export class StreamTransport implements Transport {
     private readonly base: URL,
     private readonly fetchFrom: typeof fetch,
     private readonly events: TransportEvents,
-  ) {}
+  ) {
+    // A stream cannot be asked anything. Another one in its place tells, and misses nothing.
+    this.silence = new Silence(
+      events,
+      () => this.renew(),
+      () => this.current?.abort(),
+    );
+  }
 
   add(shared: Shared): void {
     this.wanted.set(shared.id, shared);
@@ -54,11 +63,12 @@ export class StreamTransport implements Transport {
   }
 
   probe(): void {
-    this.silence?.probe();
+    this.silence.probe();
   }
 
   stop(): void {
     this.over = true;
+    this.silence.stop();
     clearTimeout(this.renewal);
     this.wanted.clear();
     this.current?.abort();
@@ -118,7 +128,10 @@ export class StreamTransport implements Transport {
     if (asked.length > 0 && !this.over) {
       const abort = new AbortController();
       this.current = abort;
+      this.silence.expectFirst();
       void this.follow(asked, abort);
+    } else {
+      this.silence.stop();
     }
   }
 
@@ -134,13 +147,6 @@ export class StreamTransport implements Transport {
   }
 
   private async follow(asked: readonly Shared[], abort: AbortController): Promise<void> {
-    // A stream cannot be asked anything. Another one in its place tells, and misses nothing.
-    const silence = new Silence(
-      this.events,
-      () => this.renew(),
-      () => abort.abort(),
-    );
-    this.silence = silence;
     let retryAfter = 0;
     try {
       const response = await this.open(asked, abort.signal);
@@ -150,6 +156,8 @@ export class StreamTransport implements Transport {
           retryAfter = pauseOf(response); // Nobody is there, or has room: that is no answer to what was asked.
         } else if (this.current === abort) {
           this.current = undefined;
+          this.silence.heard();
+          this.silence.stop();
           this.greet();
           asked.forEach((shared) => this.deliver(shared, { type: "end", error }));
           this.renewSoon();
@@ -160,17 +168,19 @@ export class StreamTransport implements Transport {
         if (this.current !== abort) {
           return;
         }
-        silence.heard();
         if (message.type === "hello") {
           this.most = message.maxSubscriptions ?? Infinity;
           this.mostBytes = message.maxMessageBytes ?? this.mostBytes;
-          silence.expectEvery(message.heartbeat);
+          this.silence.expectEvery(message.heartbeat);
           this.begun = true;
           this.greet();
           if (this.outdated) {
             this.renewSoon();
           }
-        } else if (message.type === "bye") {
+          continue;
+        }
+        this.silence.heard();
+        if (message.type === "bye") {
           retryAfter = message.retryAfter;
         } else if (message.type !== "heartbeat") {
           const shared = this.wanted.get(message.id ?? -1);
@@ -182,7 +192,6 @@ export class StreamTransport implements Transport {
     } catch {
       // A broken stream and a stream that has ended are the same: see below.
     } finally {
-      silence.stop();
       if (this.current === abort) {
         this.fail(retryAfter);
       }
@@ -213,12 +222,7 @@ export class StreamTransport implements Transport {
   }
 
   private greet(): void {
-    if (this.over) {
-      return;
-    }
-    if (this.opened) {
-      this.events.assured(); // The stream before it may have been doubted.
-    } else {
+    if (!this.over && !this.opened) {
       this.opened = true;
       this.events.opened();
     }

@@ -66,18 +66,23 @@ const FIRST_SIGN_WITHIN = 20_000;
  */
 export class Silence {
   private heartbeat: number | undefined;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private lastHeard = Date.now();
+  private doubting: ReturnType<typeof setTimeout> | undefined;
+
+  /** Runs while an answer is awaited. */
+  private ending: ReturnType<typeof setTimeout> | undefined;
+  private lastHeard = 0;
   private doubted = false;
-  private probing = false;
 
   constructor(
     private readonly events: Pick<TransportEvents, "doubted" | "assured">,
-    /** Has the server say something; undefined if it cannot be asked. */
-    private readonly ask: (() => void) | undefined,
+    /** Has the server say something. */
+    private readonly ask: () => void,
     private readonly gone: () => void,
-  ) {
-    this.timer = setTimeout(this.gone, FIRST_SIGN_WITHIN);
+  ) {}
+
+  /** The server was asked for what it may let wait for its turn: longer than for an answer, and doubted no later. */
+  expectFirst(): void {
+    this.goneAfter(FIRST_SIGN_WITHIN);
   }
 
   /** The server gives a sign of life at least this often, in milliseconds. */
@@ -88,11 +93,10 @@ export class Silence {
 
   heard(): void {
     this.lastHeard = Date.now();
-    this.probing = false;
     if (this.heartbeat !== undefined) {
-      clearTimeout(this.timer);
+      this.clear();
       // A timer may be early by a fraction.
-      this.timer = setTimeout(() => this.probe(), Math.ceil(this.heartbeat * DOUBT) + 1);
+      this.doubting = setTimeout(() => this.probe(), Math.ceil(this.heartbeat * DOUBT) + 1);
     }
     if (this.doubted) {
       this.doubted = false;
@@ -101,25 +105,36 @@ export class Silence {
   }
 
   probe(): void {
-    if (this.heartbeat === undefined || this.probing) {
+    if (this.heartbeat === undefined) {
       return;
     }
-    const overdue = Date.now() - this.lastHeard >= this.heartbeat * DOUBT;
-    if (!overdue && this.ask === undefined) {
-      return;
+    const asks = this.ending === undefined;
+    if (asks) {
+      this.goneAfter(Math.min(this.heartbeat * ANSWER, ANSWER_WITHIN));
     }
-    this.probing = true;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(this.gone, Math.min(this.heartbeat * ANSWER, ANSWER_WITHIN));
-    if (overdue) {
+    if (!this.doubted && Date.now() - this.lastHeard >= this.heartbeat * DOUBT) {
       this.doubted = true;
       this.events.doubted();
     }
-    this.ask?.();
+    if (asks) {
+      this.ask();
+    }
   }
 
+  /** Nothing is expected any more. */
   stop(): void {
-    clearTimeout(this.timer);
+    this.clear();
     this.heartbeat = undefined;
+  }
+
+  private goneAfter(milliseconds: number): void {
+    clearTimeout(this.ending);
+    this.ending = setTimeout(this.gone, milliseconds);
+  }
+
+  private clear(): void {
+    clearTimeout(this.doubting);
+    clearTimeout(this.ending);
+    this.ending = undefined;
   }
 }

@@ -746,3 +746,123 @@ describe("a server that takes connections and says nothing", () => {
     expect(open.size).toBeLessThan(6);
   });
 });
+
+describe("an event stream that takes another's place", () => {
+  /** What a stream is asked for, and how the test answers; one that is not answered is a black hole. */
+  interface Asked {
+    greet(heartbeat?: number): void;
+    say(message: object): void;
+    refuse(status: number, problem: object): void;
+  }
+
+  let asked: Asked[];
+  let page: Client;
+
+  /** Timers and streams take turns: what a stream says is read in many small steps. */
+  const pass = async (milliseconds: number): Promise<void> => {
+    await vi.advanceTimersByTimeAsync(milliseconds);
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  const watched = async (): Promise<ReturnType<Client["live"]>> => {
+    const live = page.live("timeline", {});
+    live.subscribe(() => undefined);
+    await pass(0);
+    asked[0]?.greet();
+    asked[0]?.say(result(1, "old"));
+    await pass(0);
+    expect(live.snapshot()).toMatchObject({ value: "old", freshness: "live" });
+    return live;
+  };
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
+    asked = [];
+    page = client({
+      transport: "sse",
+      keepConnectionFor: 60_000,
+      fetch: (_, init) =>
+        new Promise<Response>((resolve, reject) => {
+          let say = (_: object): void => undefined;
+          const body = new ReadableStream<Uint8Array>({
+            start: (out) => {
+              say = (message) => out.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(message)}\n\n`));
+              init?.signal?.addEventListener("abort", () => {
+                reject(new Error("aborted"));
+                out.error(new Error("aborted"));
+              });
+            },
+          });
+          asked.push({
+            greet: (heartbeat = 15_000) => {
+              say({ type: "hello", protocol: 1, heartbeat });
+              resolve(new Response(body));
+            },
+            say: (message) => say(message),
+            refuse: (status, problem) => resolve(new Response(JSON.stringify(problem), { status })),
+          });
+        }),
+    });
+  });
+
+  afterEach(() => vi.useRealTimers());
+
+  it("is doubted when the other would have been, and given up when nothing comes", async () => {
+    const live = await watched();
+    await pass(10_000);
+    page.live("other", {}).subscribe(() => undefined);
+    await pass(9_400);
+    expect(asked).toHaveLength(2);
+    expect([live.snapshot().freshness, page.state]).toEqual(["live", "open"]);
+    await pass(200);
+    expect([live.snapshot().freshness, page.state]).toEqual(["offline", "probing"]);
+    await pass(10_300);
+    expect(page.state).toBe("probing"); // It may have to wait.
+    await pass(200);
+    expect(page.state).not.toBe("probing");
+    expect(asked).toHaveLength(3);
+  });
+
+  it("may have to wait: it is trusted again when it begins, and never asked for twice", async () => {
+    const live = await watched();
+    page.live("other", {}).subscribe(() => undefined);
+    await pass(19_800);
+    expect(live.snapshot().freshness).toBe("offline");
+    asked[1]?.greet();
+    await pass(0);
+    expect([live.snapshot().freshness, page.state]).toEqual(["live", "open"]);
+    await pass(19_400);
+    expect(asked).toHaveLength(2);
+    expect(page.state).toBe("open");
+    await pass(200);
+    expect(page.state).toBe("probing");
+    expect(asked).toHaveLength(3);
+  });
+
+  it("is trusted again when it is refused, as somebody was there to do so", async () => {
+    await watched();
+    page.live("other", {}).subscribe(() => undefined);
+    await pass(19_700);
+    expect(page.state).toBe("probing");
+    asked[1]?.refuse(413, { type: "too-large", status: 413, detail: "Too long." });
+    await pass(0);
+    expect(page.state).toBe("open");
+    await pass(59_000);
+    expect(page.state).toBe("open");
+    expect(asked).toHaveLength(2);
+  });
+
+  it("need not come: who watches nothing expects nothing", async () => {
+    const stop = page.live("timeline", {}).subscribe(() => undefined);
+    await pass(0);
+    asked[0]?.greet(1_000);
+    await pass(0);
+    stop();
+    await pass(50_000);
+    expect(page.state).toBe("open");
+    expect(asked).toHaveLength(1);
+    page.live("other", {}).subscribe(() => undefined);
+    await pass(10_000);
+    expect(page.state).toBe("open");
+  });
+});

@@ -81,12 +81,13 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     awaitRoom();
     session.lock();
     try {
-      upstream.begin(this);
-      begin(connects ? -1 : length, false, false);
       var headers =
           connects
               ? Http2Heads.webSocket(head, upstream.secure())
               : Http2Heads.request(head, upstream.secure(), length);
+      session.out.awaitRoom(headers);
+      upstream.begin(this);
+      begin(connects ? -1 : length, false, false);
       boolean whole = length == 0 && !connects;
       session.out.headers(id(), headers, whole);
       sent = true;

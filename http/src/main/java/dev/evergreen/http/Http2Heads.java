@@ -69,6 +69,8 @@ final class Http2Heads {
 
   /** A head that is sent. */
   static final class Head extends DefaultHttp2Headers {
+    private static final int BESIDE = 20;
+
     private Set<String> neverIndexed = Set.of();
 
     Head(int lines) {
@@ -78,6 +80,15 @@ final class Http2Heads {
     /** The names of those that are kept out of tables, beside credentials. */
     Set<String> neverIndexed() {
       return neverIndexed;
+    }
+
+    /** As long as its frames are at most: HPACK needs a few bytes beside each text. */
+    int mostBytes() {
+      int most = BESIDE;
+      for (var field : this) {
+        most += field.getKey().length() + field.getValue().length() + BESIDE;
+      }
+      return most + most / 1024;
     }
 
     /** Adds the fields that HTTP/2 has. */

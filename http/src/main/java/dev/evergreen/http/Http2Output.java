@@ -183,11 +183,24 @@ final class Http2Output {
 
   /** Under the lock: a buffer with so much room. */
   private ByteBuffer room(int bytes) {
+    awaitRoom(bytes);
+    pendingBytes += bytes;
+    return pending.getLast().buffer();
+  }
+
+  private void awaitRoom(int bytes) {
     if (!hasRoom(bytes)) {
       pending.add(Buffers.borrowToWrite(connection));
     }
-    pendingBytes += bytes;
-    return pending.getLast().buffer();
+  }
+
+  /**
+   * Under the lock: waits for room for a head. Whoever gives up while he waits has begun nothing:
+   * what is encoded has to be sent, or the connection is lost for all of its streams. Only a head
+   * beyond a buffer may have to wait once more.
+   */
+  void awaitRoom(Http2Heads.Head headers) {
+    awaitRoom(Math.min(headers.mostBytes(), Buffers.SIZE));
   }
 
   private boolean hasRoom(int bytes) {
@@ -203,7 +216,7 @@ final class Http2Output {
 
   /** Under the lock: appends a frame of which the caller puts the payload, at most 16 KiB. */
   ByteBuffer frame(int type, int flags, int stream, int length) {
-    boolean wake = pending.isEmpty();
+    boolean wake = pendingBytes == 0;
     var out = room(FRAME_HEAD + length);
     out.put((byte) (length >>> 16)).putShort((short) length);
     out.put((byte) type).put((byte) flags).putInt(stream);
@@ -237,6 +250,7 @@ final class Http2Output {
   /** Under the lock: appends a head, in as many frames as it takes. */
   void headers(int stream, Http2Heads.Head headers, boolean end) throws IOException {
     check();
+    awaitRoom(headers);
     block.clear();
     try {
       setTable();

@@ -4,16 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.Random;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What it costs to read heads of HTTP/2. */
+/** What it costs to read heads of HTTP/2, and to send them. */
 class Http2HeadsTest {
   /**
    * ":method: GET", ":scheme: http", ":path: /", ":authority: a", and a cookie to be remembered.
@@ -44,6 +48,35 @@ class Http2HeadsTest {
     long allocated = allocated() - before;
     assertEquals(600 * 5 - 2, cookie.length());
     assertTrue(allocated < 100L * cookie.length(), "it took " + allocated + " bytes");
+  }
+
+  /** A buffer that is long enough is waited for before a head is encoded. */
+  @Test
+  void aHeadIsNoLongerThanIsSaidBeforeItIsEncoded() throws Exception {
+    var random = new Random(1);
+    for (int round = 0; round < 500; round++) {
+      var fields = new Fields();
+      for (int line = random.nextInt(40); line > 0; line--) {
+        fields.add(text(random, 1 + random.nextInt(20)), text(random, random.nextInt(3_000)));
+      }
+      var head = Http2Heads.response(200, fields);
+      var hpack = new DefaultHttp2HeadersEncoder((_, _) -> true);
+      hpack.maxHeaderTableSize(0);
+      hpack.maxHeaderTableSize(4096);
+      var block = Unpooled.buffer();
+      hpack.encodeHeaders(1, head, block);
+      int frames = 1 + block.readableBytes() / (16 << 10);
+      int sent = block.readableBytes() + frames * Http2Output.FRAME_HEAD;
+      assertTrue(sent <= head.mostBytes(), sent + " of " + head.mostBytes());
+    }
+  }
+
+  /** Of letters that take more than a byte each in Huffman's code. */
+  private static String text(Random random, int length) {
+    return random
+        .ints(length, 0, 4)
+        .mapToObj(i -> "XZ~^".substring(i, i + 1))
+        .collect(Collectors.joining());
   }
 
   private static long allocated() {

@@ -8,11 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Listener;
 import dev.evergreen.fibers.Pace;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -22,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.AfterEach;
@@ -111,6 +115,52 @@ class Http2UpstreamTest {
     }
     assertEquals(1, connections.get());
     assertEquals(1, upstreams.connections(origin));
+  }
+
+  /** Seen: a client that left while its head waited for a buffer ended the exchanges of all. */
+  @Test
+  void whoLeavesWhileItsHeadWaitsForABufferEndsNobodyElsesExchange() throws Exception {
+    var asked = new CountDownLatch(1);
+    var answer = new CountDownLatch(1);
+    var origin =
+        origin(
+            exchange -> {
+              if (exchange.request().path().equals("/first")) {
+                asked.countDown();
+                await(answer);
+              }
+              Talk.echo(exchange);
+            });
+    var first = Talk.start(() -> get(origin, get("/first")));
+    asked.await();
+    var held = new ArrayList<Buffers.Loan>();
+    var left = CancelScope.within(Duration.ZERO);
+    try (var exchange = upstreams.open(origin)) {
+      Buffers.limit(Buffers.count() + 32);
+      Stream.<Supplier<Buffers.Loan>>of(
+              Buffers::borrow, () -> Buffers.borrowToWrite(exchange.connection()))
+          .forEach(
+              lend ->
+                  assertThrows(
+                      UncheckedIOException.class,
+                      () ->
+                          left.run(
+                              () -> {
+                                while (true) {
+                                  held.add(lend.get());
+                                }
+                              })));
+      assertThrows(IOException.class, () -> left.run(() -> exchange.send(get("/second"))));
+      var session = assertInstanceOf(Http2ClientStream.class, exchange).session;
+      assertEquals(1, session.streams.size(), "what was not sent is kept nowhere");
+    } finally {
+      Buffers.limit(Buffers.capacity());
+      held.forEach(Buffers.Loan::close);
+    }
+    answer.countDown();
+    assertEquals("200 GET /first a /first||", first.get());
+    assertEquals("200 GET /third a /third||", get(origin, get("/third")));
+    assertEquals(1, connections.get());
   }
 
   /** Some origins wait for the settings for two seconds only, which a busy machine may take. */

@@ -222,7 +222,7 @@ final class Edge extends Handler.Abstract {
       return true;
     }
     if (path.equals(LIVE) || path.startsWith(LIVE + "/")) {
-      try (var place = places.take()) {
+      try (var place = places.take(address)) {
         if (path.equals(LIVE) && HttpMethod.POST.is(request.getMethod())) {
           streamMany(request, response, callback, address, place);
         } else if (path.equals(LIVE)) {
@@ -418,6 +418,8 @@ final class Edge extends Handler.Abstract {
     response.setStatus(200);
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
+    // Its connection is read to notice its end, and so is not fit for another request.
+    response.getHeaders().put(HttpHeader.CONNECTION, "close");
     response.getHeaders().put("X-Accel-Buffering", "no");
     return stream;
   }
@@ -501,7 +503,7 @@ final class Edge extends Handler.Abstract {
     }
     Reply reply;
     List<Object> payers;
-    try (var place = places.take()) {
+    try (var place = places.take(Peer.of(request).address)) {
       var rest = Objects.requireNonNull(route.rest(path));
       var exchange =
           new Exchange(request, settings, path, rest, () -> caller(request, path), place, hub::pay);

@@ -22,6 +22,8 @@ final class Files extends Handler.Wrapper {
   /** RFC 8615 */
   private static final String WELL_KNOWN = ".well-known";
 
+  private static final String START_PAGE = "index.html";
+
   private final String prefix;
   private final Resource base;
   private final boolean singlePage;
@@ -34,7 +36,7 @@ final class Files extends Handler.Wrapper {
     files.setBaseResource(this.base);
     files.setDirAllowed(false);
     files.setEtags(true);
-    files.setWelcomeFiles(List.of("index.html"));
+    files.setWelcomeFiles(List.of(START_PAGE));
     setHandler(files);
   }
 
@@ -45,7 +47,7 @@ final class Files extends Handler.Wrapper {
       return false;
     }
     var below = path.substring(prefix.length());
-    if (isHidden(below) || leadsElsewhere(below)) {
+    if (isHidden(below)) {
       return false;
     }
     response
@@ -53,13 +55,20 @@ final class Files extends Handler.Wrapper {
         .put(
             HttpHeader.CACHE_CONTROL,
             below.startsWith(HASHED) ? "public, max-age=31536000, immutable" : "no-cache");
-    if (super.handle(at(request, "/" + below), response, callback)) {
+    if (serve(below, request, response, callback)) {
       return true;
     }
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-cache");
-    return singlePage
-        && isPage(request, below)
-        && super.handle(at(request, "/index.html"), response, callback);
+    return singlePage && isPage(request, below) && serve(START_PAGE, request, response, callback);
+  }
+
+  /** What leads elsewhere is not there, and neither is a folder whose start page does. */
+  private boolean serve(String below, Request request, Response response, Callback callback)
+      throws Exception {
+    boolean isFolder = below.isEmpty() || below.endsWith("/");
+    return !leadsElsewhere(below)
+        && !(isFolder && leadsElsewhere(below + START_PAGE))
+        && super.handle(at(request, "/" + below), response, callback);
   }
 
   /** What a folder holds beside what it is for, such as {@code .env} and {@code .git}. */

@@ -35,6 +35,9 @@ import com.fasterxml.jackson.databind.type.LogicalType;
 import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Period;
 import java.time.Year;
@@ -83,6 +86,8 @@ final class Json {
           .withCoercionConfigDefaults(
               all -> all.setCoercion(CoercionInputShape.EmptyString, CoercionAction.Fail))
           .build();
+
+  private static final String BYTE_ORDER_MARK = "\ufeff";
 
   private Json() {}
 
@@ -156,6 +161,16 @@ final class Json {
    */
   static JsonNode tree(byte[] json) {
     try {
+      var text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(json)).toString();
+      return tree(text.startsWith(BYTE_ORDER_MARK) ? text.substring(1) : text);
+    } catch (CharacterCodingException e) {
+      throw malformed("it is not UTF-8");
+    }
+  }
+
+  /** As {@link #tree(byte[])}: of bytes Jackson would guess the encoding, and read it loosely. */
+  static JsonNode tree(String json) {
+    try {
       var node = MAPPER.readTree(json);
       if (node.isMissingNode()) {
         throw malformed("it is empty");
@@ -163,8 +178,6 @@ final class Json {
       return node;
     } catch (JacksonException e) {
       throw malformed(where(e));
-    } catch (IOException e) {
-      throw malformed("it is no UTF-8");
     }
   }
 

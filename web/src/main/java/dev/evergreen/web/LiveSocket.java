@@ -222,8 +222,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private void takeMessage(byte[] bytes) {
     try {
-      StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
-      var message = Json.tree(bytes);
+      var text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
+      var message = Json.tree(text.toString());
       if (message.isArray()) {
         takeAll(message);
       } else {

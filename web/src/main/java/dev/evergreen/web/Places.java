@@ -1,8 +1,12 @@
 package dev.evergreen.web;
 
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -10,33 +14,127 @@ import java.util.concurrent.TimeUnit;
  * not while its sender, or who takes its answer, or the first result of a computation is waited
  * for: those hold a connection only.
  *
+ * <p>An address is given a place while it has fewer than are free: the only one has half of them at
+ * most, and where some have much to be done that takes its time, something is left for the next. As
+ * long as there are more places than addresses one is free for whoever has none.
+ *
  * <p>Who left its place to wait for one of those was let in, and has spent its time: it gets the
- * next place that is free, before who comes anew. So whoever comes anew while others wait to go on
- * is refused.
+ * next place that its address is given, before who comes anew.
  */
 final class Places {
   /** So long does who goes on wait for a place at most. */
   static final Duration GO_ON_WITHIN = Duration.ofSeconds(5);
 
-  /** Fair, so that those who go on do so in turn. */
-  private final Semaphore free;
+  /** Of one address, while it has places or somebody waits for one. */
+  private static final class Share {
+    int held;
 
+    /** Those who go on, in turn. */
+    final Deque<CountDownLatch> waiting = new ArrayDeque<>(1);
+  }
+
+  /** Guarded by this, as is all of the shares. */
+  private final Map<Object, Share> byAddress = new HashMap<>();
+
+  /** Those of whom somebody waits, and none of them may have a place yet. They take turns. */
+  private final Deque<Share> waiting = new ArrayDeque<>();
+
+  private int free;
   private final Duration goOnWithin;
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** With a limit to how long who goes on waits for a place. */
   Places(int most, Duration goOnWithin) {
-    this.free = new Semaphore(most, true);
+    this.free = most;
     this.goOnWithin = goOnWithin;
   }
 
   /**
-   * A place, until it is closed. For one thread.
+   * A place for a request of this address, until it is closed. For one thread.
    *
    * @throws WebException 503 if there is none
    */
-  Place take() {
-    return new Place();
+  Place take(Object address) {
+    if (leave(address, ask(address))) {
+      throw busy();
+    }
+    return new Place(address);
+  }
+
+  private void takeInTurn(Object address) throws InterruptedException {
+    var turn = ask(address);
+    try {
+      boolean given = turn.await(goOnWithin.toNanos(), TimeUnit.NANOSECONDS);
+      if (!given && leave(address, turn)) {
+        throw busy();
+      }
+    } catch (InterruptedException e) {
+      if (!leave(address, turn)) {
+        giveBack(address);
+      }
+      throw e;
+    }
+  }
+
+  private synchronized CountDownLatch ask(Object address) {
+    var share = byAddress.computeIfAbsent(address, any -> new Share());
+    var turn = new CountDownLatch(1);
+    share.waiting.add(turn);
+    if (share.waiting.size() == 1) {
+      waiting.add(share);
+    }
+    giveOne();
+    return turn;
+  }
+
+  /** Whether it still waited; else it has a place. */
+  private synchronized boolean leave(Object address, CountDownLatch turn) {
+    if (turn.getCount() == 0) {
+      return false;
+    }
+    var share = Objects.requireNonNull(byAddress.get(address));
+    share.waiting.remove(turn);
+    if (share.waiting.isEmpty()) {
+      waiting.remove(share);
+    }
+    forgetIfUnused(address, share);
+    return true;
+  }
+
+  private synchronized void giveBack(Object address) {
+    var share = Objects.requireNonNull(byAddress.get(address));
+    share.held--;
+    free++;
+    giveOne();
+    forgetIfUnused(address, share);
+  }
+
+  /**
+   * To the first who waits and may have one. As none could before, there is one at most: who came
+   * last, or by the place that is free now.
+   */
+  private void giveOne() {
+    for (int left = waiting.size(); left > 0; left--) {
+      var share = waiting.remove();
+      boolean given = share.held < free;
+      if (given) {
+        share.held++;
+        free--;
+        share.waiting.remove().countDown();
+      }
+      if (!share.waiting.isEmpty()) {
+        waiting.add(share);
+      }
+      if (given) {
+        return;
+      }
+    }
+  }
+
+  private void forgetIfUnused(Object address, Share share) {
+    if (share.held == 0 && share.waiting.isEmpty()) {
+      byAddress.remove(address);
+    }
   }
 
   /** The server ends: whoever rests is refused, and has not been worked for. */
@@ -56,14 +154,11 @@ final class Places {
   /** One request's. */
   final class Place implements AutoCloseable {
 
-    private boolean held;
+    private final Object address;
+    private boolean held = true;
 
-    private Place() {
-      // A place that is given back belongs to who waits for it already.
-      if (free.hasQueuedThreads() || !free.tryAcquire()) {
-        throw busy();
-      }
-      held = true;
+    private Place(Object address) {
+      this.address = address;
     }
 
     /**
@@ -74,9 +169,7 @@ final class Places {
     void leaveFor(Waiting waiting) throws InterruptedException {
       close();
       waiting.await();
-      if (!free.tryAcquire(goOnWithin.toNanos(), TimeUnit.NANOSECONDS)) {
-        throw busy();
-      }
+      takeInTurn(address);
       held = true;
     }
 
@@ -100,7 +193,7 @@ final class Places {
     public void close() {
       if (held) {
         held = false;
-        free.release();
+        giveBack(address);
       }
     }
   }

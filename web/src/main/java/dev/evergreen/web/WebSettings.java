@@ -9,7 +9,8 @@ import java.util.function.Consumer;
  * @param maxConnections open connections; more are answered 503 and closed
  * @param maxConnectionsPerAddress open connections of one address; name the reverse proxies that
  *     stand before the server ({@link WebServer.Builder#behind}), or each is one address
- * @param maxRequests requests that are worked on at a time; more are answered 503
+ * @param maxRequests requests that are worked on at a time; more are answered 503. An address is
+ *     given one more while it has fewer of them than are free
  * @param maxSubscriptions views that one WebSocket may watch
  * @param maxViews distinct live computations
  * @param maxViewsPerAddress those that were made for one address, or for one who has signed in;

@@ -7,9 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
 import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -70,6 +74,35 @@ final class CommandTest {
           .route("POST", "/sign-out", sessions::signOut)
           .route("GET", "/hello/*", request -> Reply.text(request.pathRest() + request.query("q")))
           .start();
+
+  /** RFC 8259, 8.1; what Jackson takes by itself is UTF-16, and halves of characters. */
+  @Test
+  void takesNoBodyThatIsNotUtf8() {
+    var good = "{\"name\":\"\u00e9\"}";
+    var bad =
+        List.of(
+            good.getBytes(StandardCharsets.UTF_16LE),
+            good.getBytes(StandardCharsets.UTF_16),
+            good.getBytes(Charset.forName("UTF-32")),
+            good.getBytes(StandardCharsets.ISO_8859_1),
+            HexFormat.of().parseHex("7b226e616d65223a22eda080227d"),
+            HexFormat.of().parseHex("7b226e616d65223a22c1a1227d"));
+    for (var body : bad) {
+      var refused = count(body);
+      assertEquals(400, refused.statusCode(), HexFormat.of().formatHex(body));
+      assertEquals("malformed", Http.json(refused).path("type").asText());
+    }
+    assertTrue(count(bad.get(3)).body().contains("UTF-8"));
+    assertEquals(200, count(good.getBytes(StandardCharsets.UTF_8)).statusCode());
+    assertEquals(200, count(("\ufeff" + good).getBytes(StandardCharsets.UTF_8)).statusCode());
+  }
+
+  private HttpResponse<String> count(byte[] body) {
+    return Http.send(
+        Http.request(server, "/commands/count", "Content-Type", "application/json")
+            .POST(BodyPublishers.ofByteArray(body))
+            .build());
+  }
 
   @Test
   void namesTheMethodsThatAPathAnswers() {

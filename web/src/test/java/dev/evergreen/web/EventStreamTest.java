@@ -185,6 +185,24 @@ final class EventStreamTest {
     assertEquals(401, open().statusCode());
   }
 
+  /** Its connection takes no request any more; seen: one that came by it was lost. */
+  @Test
+  void endsWithItsConnectionAndHasSaidSo() throws Exception {
+    try (var client = new RawClient(server)) {
+      client.send(STREAM);
+      var head = new StringBuilder();
+      while (head.indexOf("\"one\"}") < 0) {
+        head.append(client.some());
+      }
+      assertTrue(head.toString().contains("\r\nConnection: close\r\n"), head.toString());
+      allowed = false;
+      value = "two";
+      node.changed();
+      var rest = client.rest();
+      assertTrue(rest.endsWith("\r\n0\r\n\r\n") || rest.endsWith("\n\n"), rest);
+    }
+  }
+
   @Test
   void saysGoodbyeWhenTheServerStops() throws Exception {
     try (var reader = reader(open())) {

@@ -26,6 +26,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class LimitsTest {
 
@@ -38,6 +40,9 @@ final class LimitsTest {
 
   /** How often it was asked who asks for a page. */
   private final AtomicInteger pages = new AtomicInteger();
+
+  /** How many commands are worked on until {@link #hold} ends. */
+  private final AtomicInteger holding = new AtomicInteger();
 
   private @Nullable WebServer server;
 
@@ -308,6 +313,46 @@ final class LimitsTest {
     assertTrue(first.getName().isEmpty());
   }
 
+  /** Seen: slow commands of five addresses kept everybody else out. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void slowWorkForSomeAddressesKeepsNobodyElseOut(boolean bodiesComeLate) throws Exception {
+    var open = new ArrayList<RawClient>();
+    try (var server = atATime(6)) {
+      for (int i = 0; i < 12; i++) {
+        var client = new RawClient(server);
+        open.add(client);
+        client.send(
+            HALF.formatted("hold")
+                .replace("\r\n\r\n", "\r\nX-Forwarded-For: 192.0.2." + i % 2 + "\r\n\r\n"));
+        if (!bodiesComeLate) {
+          client.send("}" + " ".repeat(98));
+        }
+      }
+      Await.until("all heard", () -> server.counts().requests() == 12);
+      if (bodiesComeLate) {
+        for (var client : open) {
+          client.send("}" + " ".repeat(98));
+        }
+      }
+      // Of six, each has two, and one has a third where it was the first by so much.
+      Await.until("held", () -> holding.get() >= 4);
+      for (int i = 0; i < 3; i++) {
+        var other = Http.get(server, "/live/value", "X-Forwarded-For", "192.0.2.9");
+        assertEquals(200, other.statusCode());
+      }
+      hold.countDown();
+      for (var client : open) {
+        int status = client.status();
+        assertTrue(status == 204 || (status == 503 && !bodiesComeLate), "" + status);
+      }
+    } finally {
+      for (var client : open) {
+        client.close();
+      }
+    }
+  }
+
   /** Of which nothing more is ever sent. */
   private static final String HALF =
       RawClient.lines(
@@ -441,6 +486,7 @@ final class LimitsTest {
   private WebServer atATime(int requests, Duration within) {
     return WebServer.builder(new HandNode())
         .port(0)
+        .behind(Proxies.xForwardedFor("127.0.0.1"))
         .goOnWithin(Duration.ofMinutes(1))
         .settings(
             WebSettings.DEFAULT
@@ -480,6 +526,7 @@ final class LimitsTest {
             Authorisation.everyone(),
             (caller, c) -> {
               begun.countDown();
+              holding.incrementAndGet();
               hold.await();
             })
         .health("/health", Optional::empty)

@@ -87,6 +87,21 @@ final class StaticFilesTest {
     }
   }
 
+  @Test
+  void servesNoStartPageThatIsALinkToElsewhere(@TempDir Path directory) throws Exception {
+    try (var server = start(directory)) {
+      var site = directory.resolve("site");
+      Files.createDirectories(site.resolve("sub"));
+      Files.delete(site.resolve("index.html"));
+      for (var page : List.of("index.html", "sub/index.html")) {
+        Files.createSymbolicLink(site.resolve(page), directory.resolve("secret.txt"));
+      }
+      for (var path : List.of("/", "/sub/", "/docs/", "/docs/sub/", "/user/alice")) {
+        assertEquals(404, Http.get(server, path, "Accept", "text/html").statusCode(), path);
+      }
+    }
+  }
+
   /** None makes a failure of the server, which is logged: strangers could fill a disk. */
   @Test
   void whatNoFileCanBeCalledIsNotFoundOrRefused(@TempDir Path directory) throws Exception {
