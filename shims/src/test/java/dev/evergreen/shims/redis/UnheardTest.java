@@ -214,6 +214,19 @@ class UnheardTest {
     assertCertain("2", "GET k", "new");
   }
 
+  /** No lane could go to the database of such a client. */
+  @Test
+  void whoseDatabaseIsNotKnownKeepsItsUpstream() throws IOException, InterruptedException {
+    recorded(
+        (shimmed, client) -> {
+          send(client, "CLIENT REPLY OFF", "SELECT 1", "SET k new", "CLIENT REPLY ON");
+          assertEquals("+OK\r\n", client.reply());
+          assertEquals("$3\r\nnew\r\n", client.ask("GET", "k"));
+          var selects = shimmed.redis.ask("INFO", "commandstats");
+          assertTrue(selects.matches("(?s).*cmdstat_select:[^\r]*failed_calls=0\r.*"), selects);
+        });
+  }
+
   /** Redis has done it, and nobody has looked at it. */
   @ParameterizedTest
   @CsvSource(
@@ -249,6 +262,22 @@ class UnheardTest {
         });
     assertNotCertain("0", "GET k");
     assertNotCertain("0", "GET other");
+  }
+
+  /** An error comes, but for what is behind that. */
+  @Test
+  void whatIsRefusedAtLastMayHaveDoneSomethingBefore() throws IOException, InterruptedException {
+    recorded(
+        (shimmed, client) -> {
+          client.ask("SET", "k", "old");
+          client.send(
+              Inline.ascii(
+                  "*3\r\n$6\r\nCLIENTXX$5\r\nREPLY\r\n$4\r\nSKIP\r\n"
+                      + "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n*x\r\n"));
+          assertTrue(client.rest().startsWith("-ERR Protocol error"));
+          assertEquals("$3\r\nnew\r\n", real(shimmed, "0", "GET k"));
+        });
+    assertNotCertain("0", "GET k");
   }
 
   /** Garbage is known for what it is, and makes nothing uncertain. */
