@@ -270,10 +270,9 @@ class UnheardTest {
     recorded(
         (shimmed, client) -> {
           client.ask("SET", "k", "old");
-          client.send(
-              Inline.ascii(
-                  "*3\r\n$6\r\nCLIENTXX$5\r\nREPLY\r\n$4\r\nSKIP\r\n"
-                      + "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n*x\r\n"));
+          var skip = Inline.ascii("*3\r\n$6\r\nCLIENTXX$5\r\nREPLY\r\n$4\r\nSKIP\r\n");
+          var set = Identity.request("SET", "k", "new");
+          client.send(Inline.join(skip, Inline.join(set, Inline.ascii("*x\r\n"))));
           assertTrue(client.rest().startsWith("-ERR Protocol error"));
           assertEquals("$3\r\nnew\r\n", real(shimmed, "0", "GET k"));
         });
