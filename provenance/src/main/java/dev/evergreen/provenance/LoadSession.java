@@ -901,8 +901,7 @@ final class LoadSession implements AutoCloseable {
         OpRows.words(rows.kind(epoch), asked.content()),
         switch (outcome) {
           case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
-          case NONE_EXPECTED -> Bytes.EMPTY;
-          case OPEN, UNKNOWN, NOT_SENT -> null;
+          case OPEN, NONE_EXPECTED, UNKNOWN, NOT_SENT -> null;
         },
         List.of(),
         asked.cut(),

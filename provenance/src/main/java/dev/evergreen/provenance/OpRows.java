@@ -199,8 +199,7 @@ final class OpRows implements AutoCloseable {
   private static @Nullable Bytes reply(Outcome outcome, Bytes recorded) {
     return switch (outcome) {
       case REPLIED -> recorded;
-      case NONE_EXPECTED -> Bytes.EMPTY;
-      case OPEN, UNKNOWN, NOT_SENT -> null;
+      case OPEN, NONE_EXPECTED, UNKNOWN, NOT_SENT -> null;
     };
   }
 

@@ -16,14 +16,13 @@ import org.jspecify.annotations.Nullable;
  *     and between two lines only the times tell
  * @param connection the client's connection, which the trace knows more about
  * @param space what of the connection's state says what the request speaks of: of Redis the number
- *     of the database; empty if the kind of store has none
+ *     of the database; empty if the kind of store has none, or nobody knows it
  * @param sent when the request was about to be sent to the store
  * @param replied when the reply's last byte had come, or null if none came. Of a question that was
  *     never sent null if it is known when it is asked
  * @param request the request as a list of byte strings, as the kind of store divides it: of Redis
  *     the command's words
- * @param reply the reply's bytes, or null if the outcome is unknown; empty if the store gives none
- *     to this request
+ * @param reply the reply's bytes, or null if the outcome is unknown: so it is without a reply
  * @param parts the operations that the store carried out at this one's place, in order, each with
  *     its reply: those of a transaction. Empty for others
  * @param cut whether only the beginning of the request is on record, and what it says behind that

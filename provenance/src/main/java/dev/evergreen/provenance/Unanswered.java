@@ -2,7 +2,7 @@ package dev.evergreen.provenance;
 
 /** Why a request has no reply. */
 public enum Unanswered {
-  /** The client had asked for none, or the protocol has none. */
+  /** None is due, as its client wants none: nobody knows whether the store has refused it. */
   NONE_EXPECTED(0),
 
   /** The connection ended before it came: nobody can know whether the request had an effect. */

@@ -237,7 +237,8 @@ abstract class TraceStoreConformance {
         // Also one whose reply may still come may have had an effect.
         assertEquals(List.of(silent, unknown), rows(trace.writers(key("a"), Long.MAX_VALUE)));
         assertTrue(trace.operation(unknown).orElseThrow().outcomeUnknown());
-        assertEquals(Bytes.EMPTY, trace.operation(silent).orElseThrow().reply());
+        // The store may have refused it.
+        assertTrue(trace.operation(silent).orElseThrow().outcomeUnknown());
       }
       recording.spool().endLane(line.lane(), true);
       assertTrue(recording.awaitLoaded(LONG));

@@ -19,12 +19,7 @@ final class ClientRequests {
   private static final byte[] NOTHING = {};
 
   /** What the record is told of a long request that may hold credentials. */
-  private static final Told LONG_SECRET =
-      new Told(
-          ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer(),
-          true,
-          true,
-          Told.UNCHANGED);
+  private static final Told LONG_SECRET = new Told(RedisKind.HIDDEN, true, true, Told.UNCHANGED);
 
   private final RedisShim shim;
   private final Session session;
@@ -120,7 +115,7 @@ final class ClientRequests {
       return false;
     }
     session.more(bytes, 0, requests.at, !amidLong);
-    return !strange || passOn(bytes, requests.at, end, true);
+    return !strange || passOn(bytes, requests.at, end, true, false);
   }
 
   /** Keeps what is not whole; false if the client is to go. */
@@ -181,17 +176,18 @@ final class ClientRequests {
         }
         case STRANGE -> {
           submit(batch);
-          return passOn(bytes, requests.began(), end, false);
+          return passOn(bytes, requests.began(), end, false, requests.refused());
         }
       }
     }
   }
 
   /** From here on Redis is to judge what the client says; false if the client is to go. */
-  private boolean passOn(ByteBuffer bytes, int from, int end, boolean amid) throws IOException {
+  private boolean passOn(ByteBuffer bytes, int from, int end, boolean amid, boolean refused)
+      throws IOException {
     passing = true;
     coming.hides();
-    return session.passOn(bytes, from, end, amid);
+    return session.passOn(bytes, from, end, amid, refused);
   }
 
   private boolean handleLine(ByteBuffer bytes, int end, Batch batch) throws IOException {
@@ -200,7 +196,7 @@ final class ClientRequests {
     submit(batch);
     var words = Inline.split(bytes, from, next);
     if (words.isEmpty() || holdsZero(bytes, from, next)) {
-      return passOn(bytes, from, end, false);
+      return passOn(bytes, from, end, false, true);
     }
     boolean goesOn = true;
     if (words.get().isEmpty()) {
@@ -293,7 +289,7 @@ final class ClientRequests {
     int begins = requests.began();
     int next = requests.at;
     int before = batch.count();
-    boolean whole = requests.count == 1;
+    boolean whole = true;
     batch.add(next);
     while (whole) {
       whole = requests.scan(bytes, end) == RequestScanner.Found.WHOLE;
@@ -326,7 +322,7 @@ final class ClientRequests {
   private boolean beginLong(ByteBuffer bytes, int from, int end) throws IOException {
     if (requests.atStart()) {
       // A line that does not end.
-      return passOn(bytes, from, end, false);
+      return passOn(bytes, from, end, false, false);
     }
     var verb = verbOf(requests, bytes);
     var words = Words.of(verb, requests, bytes);

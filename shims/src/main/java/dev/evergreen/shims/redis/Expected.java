@@ -29,9 +29,6 @@ final class Expected {
   /** If the reply is not to go to the client now. */
   @Nullable Kept kept;
 
-  /** Whether it may be carried out in another database than that of which the record says so. */
-  boolean astray;
-
   int next;
 
   /** Of those that are replied to more than once. */

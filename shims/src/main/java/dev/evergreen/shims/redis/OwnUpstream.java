@@ -35,8 +35,6 @@ final class OwnUpstream {
   /** So much of the heap may wait for replies, in bytes, before no more is asked. */
   private static final long MOST_EXPECTED = 2 << 20;
 
-  private static final String UNRECORDED = "Redis took for requests what is none to the shim";
-
   private final Line line;
   private final Session session;
   private final Connection connection;
@@ -58,7 +56,6 @@ final class OwnUpstream {
   /** Whether scripts may be debugged: then a reply may never be known for what it is. */
   private boolean debugs;
 
-  private boolean judging;
   private boolean ended;
 
   /** Of the lane on record; written by the sender. */
@@ -71,9 +68,6 @@ final class OwnUpstream {
 
   /** Whether nobody knows what comes from Redis, and what becomes of requests. */
   private boolean lost;
-
-  /** Whether nobody will know any more in which database requests are carried out. */
-  private volatile boolean astray;
 
   // Of the reader.
   private final ReplyScanner scanner = new ReplyScanner();
@@ -104,7 +98,7 @@ final class OwnUpstream {
     this.session = session;
     this.connection = connection;
     this.tape = tape;
-    standing = new Standing(session, tape, scanner, database, name);
+    standing = new Standing(session, scanner, database, name);
     record = new RepliesOnRecord(session, tape, scanner, standing, lock, expected, scripts);
     line = new Line(tape, "own of " + session.number);
     number = line.number();
@@ -120,20 +114,20 @@ final class OwnUpstream {
   }
 
   /**
-   * From now on the client's bytes are passed on without a look: Redis is to say what is wrong with
-   * them. If it says anything else, it has done something that is not on record.
+   * From now on the client's bytes are passed on without a look: on record all of them are one
+   * request, of which nobody knows what it does, or where.
+   *
+   * @param refused whether Redis certainly does nothing of it, but says what is wrong with it. If
+   *     it says anything else, or nothing that is heard, it may have done something nevertheless.
    */
-  void judge() {
-    lock.lock();
-    try {
-      standing.pin();
-      quiet = false;
-      judging = true;
-      if (standing.isSilent()) {
-        tape.gap(UNRECORDED);
-      }
-    } finally {
-      lock.unlock();
+  void judge(boolean refused) {
+    number = line.number();
+    var bytes = RedisKind.HIDDEN.duplicate();
+    long request =
+        tape.request(session.number, number, Standing.SOME_DATABASE, bytes, 0, bytes.capacity());
+    expect(new Expected(Verb.UNREAD, request, 1, Words.NONE, Told.ALL));
+    if (!refused) {
+      lose();
     }
   }
 
@@ -160,22 +154,16 @@ final class OwnUpstream {
 
   private void submit(Verb verb, Words words, Batch batch, Told told, Expected.@Nullable Kept kept)
       throws IOException {
-    boolean astray = !awaitDatabase(verb);
+    int database = databaseOf(verb);
     number = line.number();
     var recorded = told.bytes();
     long first =
         recorded == null
-            ? tape.requests(session.number, number, standing.database(), batch)
+            ? tape.requests(session.number, number, database, batch)
             : tape.request(
-                session.number,
-                number,
-                standing.database(),
-                recorded.duplicate(),
-                0,
-                recorded.capacity());
+                session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
     noteLate(batch);
     var next = new Expected(verb, first, batch.count(), words, told);
-    next.astray = astray;
     next.call = callOf(verb, batch);
     next.kept = kept;
     next.weigh(batch.length());
@@ -184,29 +172,26 @@ final class OwnUpstream {
   }
 
   /**
-   * Waits until it is known in which database the next request will be carried out, if that matters
-   * to it: else it would be on record in another one. It may never be known while scripts are
-   * debugged.
-   *
-   * @return whether it is known
+   * The database of the next request. Waits for what may lead to another one, if that matters to
+   * the request; while scripts are debugged it may never be known what became of that, nor while
+   * Redis is silent, which may have refused to speak again.
    */
-  private boolean awaitDatabase(Verb verb) throws IOException {
-    if (!verb.needsDatabase()) {
-      return true;
-    }
-    if (!mayMove || !isMoving()) {
-      return !astray;
-    }
-    flush();
-    lock.lock();
-    try {
-      while (isMoving() && !ended && !debugs) {
-        replied.awaitUninterruptibly();
+  private int databaseOf(Verb verb) throws IOException {
+    if (verb.needsDatabase() && mayMove && isMoving()) {
+      flush();
+      lock.lock();
+      try {
+        while (isMoving() && !ended) {
+          if (debugs || standing.isSilent()) {
+            return Standing.SOME_DATABASE;
+          }
+          replied.awaitUninterruptibly();
+        }
+      } finally {
+        lock.unlock();
       }
-      return ended || !(astray || isMoving());
-    } finally {
-      lock.unlock();
     }
+    return standing.database();
   }
 
   /** Whether what is not replied to yet may lead to another database. */
@@ -242,26 +227,20 @@ final class OwnUpstream {
    */
   void begin(Verb verb, Words words, ByteBuffer bytes, int from, int to, Told told)
       throws IOException {
-    boolean astray = !awaitDatabase(verb);
+    int database = databaseOf(verb);
     number = line.number();
     tellBeginning(bytes, from, to);
     long request;
     var recorded = told.bytes();
     if (recorded == null) {
-      sentBody = tape.beginRequest(session.number, number, standing.database());
+      sentBody = tape.beginRequest(session.number, number, database);
       request = sentBody == null ? Spool.DROPPED : sentBody.number();
     } else {
       request =
           tape.request(
-              session.number,
-              number,
-              standing.database(),
-              recorded.duplicate(),
-              0,
-              recorded.capacity());
+              session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
     }
     var next = new Expected(verb, request, 1, words, told);
-    next.astray = astray;
     next.weigh(to - from);
     expect(next);
     more(bytes, from, to, false);
@@ -358,9 +337,6 @@ final class OwnUpstream {
         standing.stay();
       }
       quiet = false;
-      if (next.astray) {
-        tape.gap(Standing.NO_DATABASE);
-      }
       expected.add(next);
       expectedBytes += next.bytes;
       outstanding += next.count;
@@ -371,6 +347,10 @@ final class OwnUpstream {
         forget();
       } else {
         outstanding -= takeSilent();
+        if (standing.isSilent() && expectedBytes > MOST_EXPECTED) {
+          // It may have refused to speak again: then there never would be room.
+          lose();
+        }
       }
       forgetLate();
     } finally {
@@ -395,6 +375,10 @@ final class OwnUpstream {
    * @return null if it is there, else what Redis says against it
    */
   byte @Nullable [] select(int wanted) throws IOException {
+    if (wanted == standing.database()) {
+      // It has just got there.
+      return null;
+    }
     if (isLost()) {
       throw notTold();
     }
@@ -607,7 +591,9 @@ final class OwnUpstream {
   private void await(boolean evenIfPinned) {
     lock.lock();
     try {
-      while (outstanding > 0 && !ended && (evenIfPinned || !standing.isPinned())) {
+      while (outstanding > 0
+          && !ended
+          && (evenIfPinned || !(standing.isPinned() || standing.isSilent()))) {
         replied.awaitUninterruptibly();
       }
     } finally {
@@ -697,7 +683,7 @@ final class OwnUpstream {
   private void pass(ByteBuffer bytes, int end) throws IOException {
     int from = 0;
     scanner.at = 0;
-    while (scanner.at < end && !loses(bytes)) {
+    while (scanner.at < end && !loses(bytes, end)) {
       int begin = scanner.at;
       boolean fresh = scanner.atStart();
       boolean whole = scanner.scan(bytes, end);
@@ -731,7 +717,7 @@ final class OwnUpstream {
   }
 
   /** Whether it cannot be told from here on what is a reply to what. */
-  private boolean loses(ByteBuffer bytes) {
+  private boolean loses(ByteBuffer bytes, int end) {
     lock.lock();
     try {
       var next = expected.peekFirst();
@@ -746,7 +732,18 @@ final class OwnUpstream {
         boolean silences =
             standing.queued.isUnsure()
                 && (next.verb == Verb.REPLY_OFF || next.verb == Verb.REPLY_SKIP);
-        if (uneven || silences || next.verb == Verb.STREAM || standing.queued.isTooLong()) {
+        // Whatever Redis has taken for requests.
+        boolean done = next.verb == Verb.UNREAD && bytes.get(scanner.at) != '-';
+        // Or it is the refusal of what was to silence it.
+        boolean refused =
+            standing.mayHaveRefusedSilence() && Refusals.mayBeOfTheServer(bytes, scanner.at, end);
+        if (uneven
+            || silences
+            || done
+            || refused
+            || isUnsureOfSpeech(bytes, end)
+            || next.verb == Verb.STREAM
+            || standing.queued.isTooLong()) {
           lose();
         }
       }
@@ -756,6 +753,18 @@ final class OwnUpstream {
     }
   }
 
+  /**
+   * Whether a silent Redis speaks, and it is not sure that it does so because of what is expected
+   * first: it may have refused that unheard.
+   */
+  private boolean isUnsureOfSpeech(ByteBuffer bytes, int end) {
+    boolean speaks = standing.isSilent() && expected.getFirst().verb == Verb.REPLY_ON;
+    return speaks
+        && (expected.stream().filter(next -> next.verb == Verb.REPLY_ON).count() > 1
+            || end - scanner.at < 2
+            || bytes.get(scanner.at + 1) != 'O');
+  }
+
   /** From here on nothing that comes is taken for a reply, and no outcome is known. */
   private void lose() {
     lock.lock();
@@ -763,7 +772,7 @@ final class OwnUpstream {
       lost = true;
       standing.pin();
       if (standing.queued.holds(verb -> verb == Verb.SELECT)) {
-        goesAstray();
+        standing.goesAstray();
       }
       standing.queued.forget();
       forget();
@@ -780,27 +789,13 @@ final class OwnUpstream {
         tape.unanswered(next.number(), Unanswered.OUTCOME_UNKNOWN);
       }
       if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
-        goesAstray();
+        standing.goesAstray();
       }
-      over(next);
+      expectedBytes -= next.bytes;
     }
     outstanding = 0;
     taken = 0;
     replied.signalAll();
-  }
-
-  /** From here on nobody knows in which database requests are carried out. */
-  private void goesAstray() {
-    astray = true;
-    tape.gap(Standing.NO_DATABASE);
-  }
-
-  /** It will not be replied to any more: if it has gone astray, it has had its effect. */
-  private void over(Expected next) {
-    expectedBytes -= next.bytes;
-    if (next.astray) {
-      tape.gap(Standing.NO_DATABASE);
-    }
   }
 
   private boolean isOfShim() {
@@ -844,11 +839,11 @@ final class OwnUpstream {
           if (next != null) {
             standing.replied(next);
             done(next);
-          } else if (!judging) {
+            if (standing.isUnclear()) {
+              lose();
+            }
+          } else {
             // Whatever was to silence Redis has not.
-            lose();
-          } else if (!scanner.isError()) {
-            tape.gap(UNRECORDED);
             lose();
           }
         }
@@ -864,7 +859,7 @@ final class OwnUpstream {
     unheardScript = false;
     taken++;
     if (++next.next == next.count) {
-      over(expected.removeFirst());
+      expectedBytes -= expected.removeFirst().bytes;
     }
     taken += takeSilent();
   }
@@ -877,19 +872,19 @@ final class OwnUpstream {
       if (next == null || !standing.isSilent(next)) {
         return count;
       }
-      var unanswered = standing.unanswered(next.verb);
-      if (standing.changesUnheard(next) || standing.queued.isTooLong()) {
+      standing.changeUnheard(next);
+      if (standing.isUnclear() || standing.queued.isTooLong()) {
         lose();
         return 0;
       }
-      tape.unanswered(next.number(), unanswered);
+      tape.unanswered(next.number(), Unanswered.NONE_EXPECTED);
       if (scripts != null && (next.verb == Verb.SCRIPT || next.verb == Verb.EXEC)) {
         scripts.doubt();
         unheardScript = true;
       }
       count++;
       if (++next.next == next.count) {
-        over(expected.removeFirst());
+        expectedBytes -= expected.removeFirst().bytes;
       }
     }
   }

@@ -58,11 +58,10 @@ final class Queued {
     open = true;
   }
 
-  /** Redis says nothing to a MULTI of so many words. */
-  void beginUnheard(int words) {
-    // With other words it is refused.
-    open = words == 1;
-    unsure = open;
+  /** Redis says nothing to a MULTI. */
+  void beginUnheard() {
+    open = true;
+    unsure = true;
   }
 
   void add(Expected next) {

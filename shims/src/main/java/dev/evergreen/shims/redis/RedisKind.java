@@ -23,6 +23,15 @@ import org.jspecify.annotations.Nullable;
 public final class RedisKind implements StoreKind {
   private static final Bytes QUEUED = Bytes.of("+QUEUED\r\n");
 
+  /** On record in the place of a request of which nothing is to be on record, or is known. */
+  static final ByteBuffer HIDDEN = ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer();
+
+  private static final List<Bytes> HIDDEN_WORDS = List.of(Bytes.of("<hidden>"));
+
+  static boolean isHidden(Operation operation) {
+    return operation.request().equals(HIDDEN_WORDS);
+  }
+
   /** Lines of an epoch's facts, beside that there were no keys. */
   static final String NO_SCRIPTS = "scripts: none";
 

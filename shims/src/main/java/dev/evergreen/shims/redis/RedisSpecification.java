@@ -83,7 +83,7 @@ public final class RedisSpecification implements Specification, Model {
         || Transactions.isUntold(operation)) {
       return Knowledge.NONE;
     }
-    if (operation.cut()) {
+    if (operation.cut() || isInSomeDatabase(operation)) {
       return Knowledge.OPAQUE;
     }
     var done = Scripts.done(operation);
@@ -162,8 +162,30 @@ public final class RedisSpecification implements Specification, Model {
     };
   }
 
+  /** Whether it was sent when nobody knew in which database that was. */
+  private static boolean isInSomeDatabase(Operation operation) {
+    return operation.lane() != 0 && operation.space().isEmpty();
+  }
+
   @Override
   public List<Touch> touches(Operation operation) {
+    var touches = touchesOfOne(operation);
+    return isInSomeDatabase(operation)
+        ? touches.stream().map(RedisSpecification::anywhere).distinct().toList()
+        : touches;
+  }
+
+  /** What is in one database may be in any. */
+  private static Touch anywhere(Touch touch) {
+    if (touch.cell().equals(Call.DATABASES) || !touch.cell().overlaps(Call.DATABASES)) {
+      return touch;
+    }
+    return touch.writes()
+        ? Touch.changes(Call.DATABASES).effect(Effect.UNKNOWN)
+        : Touch.reads(Call.DATABASES);
+  }
+
+  private List<Touch> touchesOfOne(Operation operation) {
     if (Refusals.isOfTheServer(operation) || Refusals.isOfTheWords(operation)) {
       return List.of();
     }
@@ -220,7 +242,10 @@ public final class RedisSpecification implements Specification, Model {
     if (call.reply() instanceof Resp.Failure) {
       return;
     }
-    if (call.words() > MOST_NAMED || namesNoKey(call) || Redactor.isMarked(call.word(0))) {
+    if (call.words() > MOST_NAMED
+        || namesNoKey(call)
+        || Redactor.isMarked(call.word(0))
+        || RedisKind.isHidden(call.operation())) {
       call.touch(Touch.changes(call.database()).effect(Effect.UNKNOWN));
       return;
     }

@@ -2,6 +2,8 @@ package dev.evergreen.shims.redis;
 
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Operation;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -124,6 +126,16 @@ final class Refusals {
     }
     var text = reply.slice(1, Math.min(reply.length(), 20)).text();
     return OF_THE_SERVER.contains(text.split("[ \r]", 2)[0]);
+  }
+
+  /** Whether what has come of a reply may be the beginning of such a refusal. */
+  static boolean mayBeOfTheServer(ByteBuffer bytes, int from, int end) {
+    var text = new byte[Math.min(end - from, 20)];
+    bytes.get(from, text);
+    var said = new String(text, StandardCharsets.ISO_8859_1);
+    return OF_THE_SERVER.stream()
+        .map(kind -> "-" + kind + " ")
+        .anyMatch(kind -> said.startsWith(kind) || kind.startsWith(said));
   }
 
   /** Whether its words were refused, before anything was looked at. */

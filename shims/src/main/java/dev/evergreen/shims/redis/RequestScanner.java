@@ -53,6 +53,7 @@ final class RequestScanner {
   private boolean negative;
   private long left;
   private long bodyLeft;
+  private boolean refused;
 
   /** Up to where the bytes are understood. */
   int at;
@@ -89,6 +90,11 @@ final class RequestScanner {
   /** How long the request is at least, by what it says. */
   long declared() {
     return at - began + (phase == Phase.BODY ? bodyLeft : 0);
+  }
+
+  /** Whether every Redis refuses what is strange; else some may take it for a request. */
+  boolean refused() {
+    return refused;
   }
 
   /** Whether an argument is there, whole, and remembered. */
@@ -181,7 +187,7 @@ final class RequestScanner {
     switch (phase) {
       case DOLLAR -> {
         if (bytes.get(at++) != '$') {
-          return Found.STRANGE;
+          return strange(true);
         }
         number(Phase.LENGTH);
       }
@@ -204,13 +210,18 @@ final class RequestScanner {
     while (bodyLeft <= 2 && at < end) {
       if (bytes.get(at++) != (bodyLeft == 2 ? '\r' : '\n')) {
         // Redis would not look; but one that did would take what comes for something else.
-        return Found.STRANGE;
+        return strange(false);
       }
       if (--bodyLeft == 0) {
         return argumentEnds();
       }
     }
     return Found.PART;
+  }
+
+  private Found strange(boolean everywhere) {
+    refused = everywhere;
+    return Found.STRANGE;
   }
 
   private Found argumentEnds() {
@@ -230,7 +241,7 @@ final class RequestScanner {
   /** Of a number and its line's end. Redis takes no zero before other digits. */
   private Found digit(byte b) {
     if (returned) {
-      return b == '\n' && digits > 0 ? numberEnds() : Found.STRANGE;
+      return b == '\n' && digits > 0 ? numberEnds() : strange(digits == 0);
     }
     if (b == '\r') {
       returned = true;
@@ -242,12 +253,12 @@ final class RequestScanner {
       return Found.PART;
     }
     if (b < '0' || b > '9' || (digits > 0 && value == 0) || (negative && digits + b == '0')) {
-      return Found.STRANGE;
+      return strange(true);
     }
     value = value * 10 + (b - '0');
     digits++;
     return value > (phase == Phase.COUNT ? MOST_ARGUMENTS : LONGEST_ARGUMENT)
-        ? Found.STRANGE
+        ? strange(true)
         : Found.PART;
   }
 

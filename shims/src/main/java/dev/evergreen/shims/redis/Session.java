@@ -150,9 +150,11 @@ final class Session {
    * then it is to be done in the client's database, or not at all.
    *
    * @param amid whether the beginning of a request has been passed on: nothing may come between
+   * @param refused whether Redis certainly does nothing of it
    * @return false if the client is to go
    */
-  boolean passOn(ByteBuffer bytes, int from, int end, boolean amid) throws IOException {
+  boolean passOn(ByteBuffer bytes, int from, int end, boolean amid, boolean refused)
+      throws IOException {
     if (changing) {
       awaitChange();
     }
@@ -162,14 +164,14 @@ final class Session {
       if (amid || upstream.isHoldingBack()) {
         return false;
       }
-      var refused = upstream.select(profile.database());
-      if (refused != null) {
-        answer(refused);
+      var said = upstream.select(profile.database());
+      if (said != null) {
+        answer(said);
         output.awaitSent();
         return false;
       }
     }
-    upstream.judge();
+    upstream.judge(refused);
     upstream.pass(bytes, from, end);
     return true;
   }

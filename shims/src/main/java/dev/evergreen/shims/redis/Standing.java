@@ -1,7 +1,5 @@
 package dev.evergreen.shims.redis;
 
-import dev.evergreen.provenance.Unanswered;
-import dev.evergreen.shims.Tape;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,11 +9,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Guarded by the upstream's lock, but for the database and the name, which are read without it.
  */
 final class Standing {
-  /** What the record is told where {@link #database()} may be another one. */
-  static final String NO_DATABASE = "it cannot be told in which database a client is";
-
-  /** Redis has as many databases unless it was told otherwise. */
-  private static final int SURE_DATABASES = 16;
+  /** Stands for the number of a database of which nobody knows which one it is. */
+  static final int SOME_DATABASE = -1;
 
   /** The words of a greeting with one user and nothing behind. */
   private static final int SHORT_GREETING = 5;
@@ -28,7 +23,6 @@ final class Standing {
   }
 
   private final Session session;
-  private final Tape tape;
 
   /** What has come last. */
   private final ReplyScanner reply;
@@ -45,6 +39,9 @@ final class Standing {
   private boolean silent;
   private boolean silentOnce;
 
+  /** Whether it may have refused to be silent, and has said nothing since that tells. */
+  private boolean mayHaveRefused;
+
   /** The version in which Redis replies to what is expected next. */
   private int protocol;
 
@@ -52,6 +49,9 @@ final class Standing {
    * Whether nothing can be asked of a lane any more, and replies need not tell what they reply to.
    */
   private boolean pinned;
+
+  /** Whether nobody knows any more what is a reply to what. */
+  private boolean unclear;
 
   /** Whether nothing can be asked of a lane any more, though each reply tells to what it is one. */
   private boolean stays;
@@ -62,9 +62,8 @@ final class Standing {
   /** What Redis calls it; written by the reader, and by the sender while nothing is under way. */
   private volatile String name;
 
-  Standing(Session session, Tape tape, ReplyScanner reply, int database, String name) {
+  Standing(Session session, ReplyScanner reply, int database, String name) {
     this.session = session;
-    this.tape = tape;
     this.reply = reply;
     this.database = database;
     this.name = name;
@@ -89,6 +88,11 @@ final class Standing {
     pinned = true;
   }
 
+  /** Whether nobody knows what is a reply to what from here on. */
+  boolean isUnclear() {
+    return unclear;
+  }
+
   boolean isPinned() {
     return pinned;
   }
@@ -101,6 +105,11 @@ final class Standing {
   /** Whether Redis replies to nothing at present. */
   boolean isSilent() {
     return silent || silentOnce;
+  }
+
+  /** Whether an error may be its refusal to be silent, which is no reply to what comes behind. */
+  boolean mayHaveRefusedSilence() {
+    return mayHaveRefused;
   }
 
   /** Whether Redis simply does what it is asked, and replies. */
@@ -126,7 +135,8 @@ final class Standing {
   boolean isPlain() {
     return !(queued.isOpen() || watching || inVain || monitoring || tracking)
         && !(isSilent() || pinned || stays)
-        && !subscriptions.any();
+        && !subscriptions.any()
+        && database != SOME_DATABASE;
   }
 
   /** Whether the message that has begun may be none that answers anything. */
@@ -204,6 +214,7 @@ final class Standing {
   /** The reply to a request has come. */
   void replied(Expected next) {
     boolean refused = reply.isError();
+    mayHaveRefused = false;
     queued.learn(next.verb, reply);
     if (queued.takes(next.verb)) {
       if (!refused) {
@@ -271,6 +282,11 @@ final class Standing {
     }
   }
 
+  /** From here on nobody knows in which database requests are carried out. */
+  void goesAstray() {
+    isIn(SOME_DATABASE);
+  }
+
   private void isIn(int which) {
     database = which;
     session.profile.isIn(which);
@@ -290,12 +306,9 @@ final class Standing {
       session.settingsMayHaveChanged(one.told, reply.holdsError());
       if (!reply.holdsError()) {
         carriedOut(one);
-      } else if (one.verb == Verb.SELECT) {
-        // Which of the commands was refused is not looked at.
-        pinned = true;
-        tape.gap(NO_DATABASE);
       } else {
-        pinned |= !one.verb.leavesConnection();
+        // Which of the commands was refused is not looked at.
+        mayHaveDone(one);
       }
     }
   }
@@ -339,81 +352,51 @@ final class Standing {
     };
   }
 
-  /**
-   * What comes behind a MULTI that was not replied to is done at once if that was refused, or else
-   * at the EXEC; or never, if that was stopped by what was watched, or refused.
-   */
-  Unanswered unanswered(Verb verb) {
-    boolean mayBeQueued = verb != Verb.NOTHING && queued.takes(verb);
-    return mayBeQueued || (queued.isOpen() && verb == Verb.EXEC)
-        ? Unanswered.OUTCOME_UNKNOWN
-        : Unanswered.NONE_EXPECTED;
-  }
-
-  /**
-   * Lets it do what it does without a word; says whether nobody knows then what is a reply to what.
-   */
-  boolean changesUnheard(Expected next) {
+  /** Lets it do what it may do without a word. */
+  void changeUnheard(Expected next) {
     silentOnce = false;
     if (next.verb == Verb.NOTHING) {
-      return false;
+      return;
     }
     if (queued.takes(next.verb)) {
       queued.add(next);
-      return false;
+      // It is done, or waits for an EXEC.
+      unclear |= next.verb.isUneven();
     }
     switch (next.verb) {
-      case REPLY_OFF -> silent = true;
-      case REPLY_SKIP -> silentOnce = !silent;
-      case MULTI -> queued.beginUnheard(next.words.count());
-      case EXEC -> {
-        if (queued.holds(Verb::isUneven)) {
-          return true;
-        }
-        if (queued.holds(verb -> verb == Verb.SELECT)) {
-          // What was queued behind it is on record in the database before.
-          tape.gap(NO_DATABASE);
-        }
-        queued.all().forEach(this::changeUnheard);
-        endQueue();
+      case REPLY_OFF -> {
+        mayHaveRefused |= !silent;
+        silent = true;
       }
-      case DISCARD -> {
-        if (queued.holds(verb -> !verb.leavesConnection())) {
-          // It was done, or not.
-          return true;
-        }
-        endQueue();
+      case REPLY_SKIP -> {
+        mayHaveRefused |= !silent;
+        silentOnce = !silent;
       }
+      case MULTI -> queued.beginUnheard();
+      case EXEC, DISCARD -> endQueue();
       case RESET -> {
         reset();
         session.profile.wasReset();
       }
-      case SUBSCRIBE, UNSUBSCRIBE, MONITOR -> {
-        // Messages come nevertheless.
-        return true;
-      }
+      // Messages come nevertheless.
+      case SUBSCRIBE, UNSUBSCRIBE, MONITOR -> unclear = true;
       case UNWATCH -> {
         // It may have been refused, and what was watched still be.
         inVain = false;
-        changeUnheard(next);
+        mayHaveDone(next);
       }
-      default -> changeUnheard(next);
+      default -> mayHaveDone(next);
     }
-    return false;
   }
 
-  /** Nobody can know whether it was refused. */
-  private void changeUnheard(Expected next) {
-    pinned |= !next.verb.leavesConnection();
-    if (next.verb == Verb.HELLO) {
-      speaks(next.words);
-    } else if (next.verb == Verb.SELECT) {
-      int wanted = next.words.number();
-      if (wanted >= SURE_DATABASES) {
-        tape.gap(NO_DATABASE);
-      } else if (wanted >= 0) {
-        isIn(wanted);
-      }
+  /** Nobody knows whether it was refused. */
+  private void mayHaveDone(Expected next) {
+    if (next.verb == Verb.SELECT) {
+      goesAstray();
+    } else {
+      pinned |= !next.verb.leavesConnection();
+      // The version tells what is a message.
+      unclear |= next.verb == Verb.HELLO;
     }
   }
 }

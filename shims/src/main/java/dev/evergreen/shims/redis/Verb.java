@@ -52,6 +52,8 @@ enum Verb {
   RESET,
   /** No command, which ends CLIENT REPLY SKIP nevertheless. */
   NOTHING,
+  /** Bytes that are no request to the shim, and all that comes behind them. */
+  UNREAD,
   /** From here on there are no requests and replies, but a stream between servers. */
   STREAM;
 
@@ -116,7 +118,18 @@ enum Verb {
     }
     int from = request.began();
     var known = TABLE.get(bytes, from + request.starts[0], from + request.ends[0]);
-    return known != null ? known : byArguments(request, bytes);
+    return known != null ? known.of(request.count) : byArguments(request, bytes);
+  }
+
+  /** It, if it has so many words: Redis refuses it with others, though an EXEC as any EXEC. */
+  private Verb of(int words) {
+    int right =
+        switch (this) {
+          case SELECT -> 2;
+          case MULTI, DISCARD, UNWATCH, MONITOR, RESET -> 1;
+          default -> words;
+        };
+    return words == right ? this : OWN;
   }
 
   private static Verb byArguments(RequestScanner request, ByteBuffer bytes) {

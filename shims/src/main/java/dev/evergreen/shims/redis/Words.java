@@ -39,7 +39,7 @@ record Words(
       case SELECT -> of(count, word(request, bytes, 1), "", "", "", true);
       case TRACKING, PAUSES -> of(count, word(request, bytes, 2), "", "", "", true);
       case SET_NAME -> of(count, "", "", "", word(request, bytes, 2), request.has(2));
-      case SUBSCRIBE, UNSUBSCRIBE, MULTI -> of(count, "", "", "", "", true);
+      case SUBSCRIBE, UNSUBSCRIBE -> of(count, "", "", "", "", true);
       case AUTH ->
           count == 2
               ? of(count, "", "default", word(request, bytes, 1), "", request.has(1))

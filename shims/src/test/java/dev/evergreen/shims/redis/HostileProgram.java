@@ -11,7 +11,9 @@ import java.util.stream.Stream;
 /**
  * What several clients do at once, at random and on few keys: commands of all families, in
  * transactions and out of them, with deadlines that pass meanwhile, without replies, in several
- * databases, and with connections that end in the middle.
+ * databases, and with connections that end in the middle. Much of it may be refused: for the rights
+ * of a user, for want of memory, by a busy script, or for its words; and some of it is no request
+ * to anybody but Redis.
  */
 final class HostileProgram {
   /** What no family of histories has, or what depends on the connection and on the time. */
@@ -60,6 +62,51 @@ final class HostileProgram {
           "RANDOMKEY",
           "PUBLISH c m");
 
+  /** What Redis may refuse, or what makes it refuse other things. */
+  private static final List<String> TROUBLE =
+      List.of(
+          "SELECT 9",
+          "SELECT 1 x",
+          "SELECT 1",
+          "SELECT 0",
+          "MULTI",
+          "MULTI x",
+          "EXEC",
+          "EXEC x",
+          "DISCARD",
+          "DISCARD x",
+          "UNWATCH x",
+          "WATCH {k}",
+          "RESET",
+          "RESET x",
+          "AUTH bob x",
+          "AUTH default x",
+          "AUTH nobody x",
+          "HELLO 3",
+          "HELLO 3 AUTH nobody x",
+          "HELLO 2 AUTH bob x",
+          "CLIENT REPLY ON",
+          "CLIENT REPLY OFF",
+          "CLIENT REPLY SKIP",
+          "SWAPDB 0 1",
+          "CONFIG SET maxmemory 1",
+          "CONFIG SET maxmemory 0",
+          "EVAL for\ti=1,300000\tdo\tend 0",
+          "SET {k} {v}",
+          "SET {k} {v}",
+          "SET {k} {v}",
+          "GET {k}",
+          "RPUSH {k} {v}");
+
+  /** A user who may not do all of it; who is as whom else nobody asks for a password. */
+  static final List<String> BOB =
+      List.of(
+          "ACL SETUSER bob on nopass ~* &* +@all -select",
+          "ACL SETUSER bob on nopass ~* &* +@all -set -rpush",
+          "ACL SETUSER bob on nopass ~* &* +@all -multi",
+          "ACL SETUSER bob on nopass ~* &* +@all -client|reply",
+          "ACL SETUSER bob on nopass ~a &* +@all");
+
   /** What a string is to RESTORE; of a version that the server takes. */
   private final byte[] dump;
 
@@ -82,7 +129,7 @@ final class HostileProgram {
 
   private byte[] piece() {
     var out = new ByteArrayOutputStream();
-    switch (random.nextInt(14)) {
+    switch (random.nextInt(20)) {
       case 0 -> {
         out.writeBytes(request("MULTI"));
         commands(out, 1 + random.nextInt(4));
@@ -106,6 +153,17 @@ final class HostileProgram {
         }
       }
       case 4 -> out.writeBytes(request("HELLO " + (2 + random.nextInt(2))));
+      case 5, 6, 7 -> trouble(out, 1 + random.nextInt(5));
+      case 8 -> {
+        out.writeBytes(request("CLIENT REPLY " + (random.nextBoolean() ? "OFF" : "SKIP")));
+        trouble(out, 1 + random.nextInt(4));
+        out.writeBytes(request("CLIENT REPLY ON"));
+      }
+      case 9 -> {
+        if (random.nextInt(4) == 0) {
+          out.writeBytes(odd(request(Histories.filled(random, "SET {k} {v}"))));
+        }
+      }
       default -> commands(out, 1 + random.nextInt(4));
     }
     return out.toByteArray();
@@ -115,6 +173,20 @@ final class HostileProgram {
     for (int i = 0; i < count; i++) {
       out.writeBytes(request(command()));
     }
+  }
+
+  private void trouble(ByteArrayOutputStream out, int count) {
+    for (int i = 0; i < count; i++) {
+      out.writeBytes(request(Histories.filled(random, Histories.pick(random, TROUBLE))));
+    }
+  }
+
+  /** The same to Redis, which does not look at what ends a line. */
+  private static byte[] odd(byte[] request) {
+    for (int i = 0; i < request.length; i++) {
+      request[i] = request[i] == '\n' ? (byte) 'X' : request[i];
+    }
+    return request;
   }
 
   private String command() {

@@ -5,9 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Batch;
-import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.SpoolSettings;
-import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
@@ -78,14 +76,6 @@ class OwnUpstreamTest {
     upstream.submit(verb, words, batch, Told.ALL);
   }
 
-  private long gaps() {
-    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
-      return trace.marks(Cell.ALL, 0, Long.MAX_VALUE, 100).stream()
-          .filter(mark -> mark.kind() == StoredTrace.Mark.Kind.GAP)
-          .count();
-    }
-  }
-
   /** The record may say of it that it was not sent. */
   @Test
   void nothingIsSentWhenItHasEnded() throws Exception {
@@ -109,6 +99,8 @@ class OwnUpstreamTest {
           submit(upstream, Verb.SELECT, Words.ofSelection(1), "SELECT", "1");
           submit(upstream, Verb.SHARED, Words.NONE, "SET", "k", "1");
         });
-    assertTrue(gaps() > 0, "it may be in another database than on record");
+    try (var trace = new Recorded(directory).trace()) {
+      assertEquals("", trace.from(1, 100).getLast().space(), "it may be in any database");
+    }
   }
 }

@@ -1,10 +1,15 @@
 package dev.evergreen.shims.redis;
 
 import java.io.ByteArrayOutputStream;
+import java.util.List;
 import java.util.Random;
 
 /** What a client may say, at random: much of it about its connection, some of it wrong. */
 final class RandomRequests {
+  /** Redis refuses them with as many words. */
+  private static final List<String> ALONE =
+      List.of("SELECT", "MULTI", "EXEC", "DISCARD", "UNWATCH", "RESET", "MONITOR");
+
   private final Random random;
   private final String prefix;
   private final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -59,7 +64,7 @@ final class RandomRequests {
   }
 
   private void one() {
-    switch (random.nextInt(64)) {
+    switch (random.nextInt(66)) {
       case 0, 1, 2, 3 -> add("SET", key(), value());
       case 4, 5, 6 -> add("get", key());
       case 7 -> add("INCR", key());
@@ -117,6 +122,7 @@ final class RandomRequests {
       case 60 -> line("*-" + (1 + random.nextInt(30)) + "\r\n");
       case 61 -> line("PING \t" + random.nextInt(9) + "\n");
       case 62 -> add("MONITORS");
+      case 63, 64 -> add(ALONE.get(random.nextInt(ALONE.size())), "x", "y");
       default -> add("CLIENT", "TRACKING", random.nextBoolean() ? "ON" : "OFF");
     }
   }
