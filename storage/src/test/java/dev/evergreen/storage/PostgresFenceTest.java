@@ -233,6 +233,32 @@ final class PostgresFenceTest {
     }
   }
 
+  /**
+   * Nobody had heard of it when it was given up; it must be found by those who ask who is alive.
+   */
+  @Test
+  void aNodeThatJoinsWhileItIsGivenUpIsNotGone() throws Exception {
+    var judge = new NodeId("there:1", 7);
+    try (var storage = open(Duration.ofSeconds(20));
+        var another = open(Duration.ofSeconds(20))) {
+      var fence = storage.fence("cluster").orElseThrow();
+      fence.join(judge);
+      FutureTask<Long> save;
+      FutureTask<Boolean> givenUp;
+      try (var _ = closedGate()) {
+        save = save(fence.storageOf(judge), 0);
+        awaitSessions("wait_event = 'advisory'", 1);
+        givenUp = start(new FutureTask<>(() -> fence.giveUp(NODE, judge)));
+        awaitSessions("query like 'select l.virtualtransaction%'", 1);
+        joined(another);
+      }
+      assertTrue(givenUp.get());
+      assertEquals(1, save.get());
+      assertTrue(fence.isAlive(NODE));
+      assertEquals(Set.of(NODE, judge), fence.alive());
+    }
+  }
+
   @Test
   void whoWasGivenUpLongAgoIsForgotten() throws Exception {
     try (var storage = open(Duration.ofSeconds(20))) {

@@ -112,6 +112,10 @@ final class MessageCodec {
         out.varint(id);
         out.varint(began);
       }
+      case Message.Withdraw(var id) -> {
+        type(out, 19);
+        out.varint(id);
+      }
       case Message.Unreachable(var keys) -> {
         type(out, 16);
         list(out, keys, MessageCodec::key);
@@ -371,6 +375,7 @@ final class MessageCodec {
         case 16 -> new Message.Unreachable(list(this::key));
         case 17 -> new Message.Settle(fence(), key(), in.varint());
         case 18 -> new Message.Settled(fence(), key(), version());
+        case 19 -> new Message.Withdraw(in.varint());
         case 0 -> throw ByteReader.malformed("there is no message of type 0");
         default -> null;
       };
@@ -508,6 +513,7 @@ final class MessageCodec {
               int flags = in.u8();
               yield new Answer.NotStarted(in.text(), (flags & FLAG_1) != 0);
             }
+            case 19 -> new Message.Withdraw(in.varint());
             case 0 -> throw ByteReader.malformed("there is no answer of kind 0");
             default -> new Answer.Threw(laterKind(kind));
           };

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** Random messages of every type, with the values that are hard to get right. */
 final class Messages {
 
-  static final int TYPES = 16;
+  static final int TYPES = 17;
 
   private static final List<String> TEXTS =
       List.of(
@@ -85,6 +85,7 @@ final class Messages {
       case 12 -> new Message.Unreachable(some(5, this::key));
       case 13 -> new Message.Settle(fence(), key(), number());
       case 14 -> new Message.Settled(fence(), key(), version());
+      case 15 -> new Message.Withdraw(number());
       default -> new Message.Inspected(number(), bytes());
     };
   }

@@ -287,13 +287,11 @@ final class Activation implements Summary.Home {
     }
   }
 
-  /** Takes a turn back that has not begun. */
-  void withdraw(Turn turn, Tasks next) {
-    synchronized (this) {
-      if (admission.withdraw(turn)) {
-        admit(next);
-      }
-    }
+  @Override
+  public synchronized boolean withdraw(Turn turn, Tasks next) {
+    boolean waited = admission.withdraw(turn);
+    admit(next);
+    return waited;
   }
 
   /**

@@ -1,5 +1,6 @@
 package dev.evergreen.core.engine;
 
+import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.work.Cancellation;
 import dev.evergreen.core.work.StackRoom;
@@ -80,6 +81,10 @@ final class Branches implements Scope.Group {
       } catch (Throwable t) {
         cancellation.cancel(parent.workers());
         parent.awaitAnyway(this::ended);
+        if (t instanceof CallInterruptedException && parent.reader() != null) {
+          // It depends on branches that were never read, whatever it makes of that.
+          parent.reader().cancellation().cancel(parent.workers());
+        }
         throw t;
       }
     }

@@ -29,6 +29,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -114,7 +115,7 @@ final class Calls implements Turn.Departures {
     var trace = span == null ? null : span.context();
     Exception failure = null;
     try {
-      return new Outgoing(scope, caller, key, timeout, begun + Nanos.of(timeout), trace).result();
+      return new Outgoing(scope, key, timeout, begun + Nanos.of(timeout), trace).result();
     } catch (Exception e) {
       failure = e;
       throw e;
@@ -141,13 +142,12 @@ final class Calls implements Turn.Departures {
 
     Outgoing(
         @Nullable Scope scope,
-        @Nullable Turn caller,
         CallKey key,
         Duration timeout,
         long deadline,
         @Nullable TraceContext trace) {
       this.scope = scope;
-      this.caller = caller;
+      this.caller = scope == null ? null : scope.turn();
       this.key = key;
       this.timeout = timeout;
       this.deadline = deadline;
@@ -199,7 +199,13 @@ final class Calls implements Turn.Departures {
       var turn = new Turn(activation, key, caller, List.of(), ChainClock.NONE, trace, attempt);
       begins(turn);
       try {
-        submit(turn, activation, next);
+        try {
+          turn.checkChain(Calls.this);
+          activation.submit(turn, next);
+        } finally {
+          // Also when the call is refused: it may be the one that opens the activation.
+          workers.fork(next);
+        }
         await(attempt);
       } finally {
         ends(turn);
@@ -208,21 +214,7 @@ final class Calls implements Turn.Departures {
           workers.fork(next);
         }
       }
-      var outcome = attempt.outcome;
-      if (outcome == null) {
-        throw timedOut();
-      }
-      return outcome;
-    }
-
-    private void submit(Turn turn, Activation activation, Tasks next) {
-      try {
-        turn.checkChain(Calls.this);
-        activation.submit(turn, next);
-      } finally {
-        // Also when the call is refused: it may be the one that opens the activation.
-        workers.fork(next);
-      }
+      return inTime(attempt.outcome);
     }
 
     private Outcome there() {
@@ -274,20 +266,20 @@ final class Calls implements Turn.Departures {
       } finally {
         pending.remove(attempt.id);
         ends(attempt);
+        if (!attempt.ended()) { // as in here()
+          base.peers().send(to, new Message.Withdraw(attempt.id));
+        }
       }
       return null;
     }
 
     private Outcome outcome(Attempt attempt, NodeId to) {
       var answer = attempt.answer;
-      if (answer == null) {
-        if (!attempt.broken) {
-          throw timedOut();
-        }
+      if (answer == null && attempt.broken) {
         return broken(to);
       }
       // Its constructors are the user's code: others wait for what the link's thread does next.
-      var outcome = Outcome.decode(answer, key.operation());
+      var outcome = Outcome.decode(inTime(answer), key.operation());
       if (outcome instanceof Outcome.NotStarted(var reason, var again) && again) {
         base.placement().notThere(key.grain(), to);
       }
@@ -330,9 +322,12 @@ final class Calls implements Turn.Departures {
       Scope.await(workers, scope, attempt::ended, deadline, attempt.to != null);
     }
 
-    private GrainException timedOut() {
+    private <T> T inTime(@Nullable T outcome) {
+      if (outcome != null) {
+        return outcome;
+      }
       checkRunning();
-      return new GrainTimeoutException(
+      throw new GrainTimeoutException(
           key
               + " gave no answer within "
               + Nanos.text(timeout)
@@ -442,13 +437,15 @@ final class Calls implements Turn.Departures {
     }
   }
 
-  /** The links to nodes are gone: calls on them end at once. */
-  void breakOff(Set<NodeId> gone) {
+  /** The links to nodes are gone: calls on them end at once, and theirs here are not answered. */
+  void breakOff(Predicate<NodeId> gone) {
     for (var attempt : pending.all()) {
-      if (attempt.to != null && gone.contains(attempt.to)) {
+      if (attempt.to != null && gone.test(attempt.to)) {
         attempt.breakOff();
       }
     }
+    var theirs = served.keySet().stream().filter(call -> gone.test(call.from())).toList();
+    theirs.forEach(call -> workers.now(next -> withdraw(served.get(call), next)));
   }
 
   /** Nodes will not be heard of again. */
@@ -457,10 +454,6 @@ final class Calls implements Turn.Departures {
     synchronized (seen) {
       seen.keySet().removeAll(gone);
     }
-  }
-
-  void stop() {
-    pending.all().forEach(Attempt::breakOff);
   }
 
   void answered(NodeId from, Message.Reply reply) {
@@ -484,11 +477,7 @@ final class Calls implements Turn.Departures {
 
   /** Executes a call of another node, once. */
   void serve(NodeId from, Message.Call message, Tasks next) {
-    boolean fresh;
-    synchronized (seen) {
-      fresh = seen.computeIfAbsent(from, n -> new SeenCalls()).add(message.id(), message.oldest());
-    }
-    if (!fresh) {
+    if (!isFirst(from, message.id(), message.oldest())) {
       return;
     }
     base.chainClock().learns(message.began());
@@ -497,7 +486,14 @@ final class Calls implements Turn.Departures {
     try {
       serve(from, message, message.target(), next);
     } catch (RuntimeException | Error e) {
+      served.remove(new Served(from, message.id()));
       reply(from, message.id(), new Message.Answer.Threw(Failures.of(e)));
+    }
+  }
+
+  private boolean isFirst(NodeId from, long id, long oldest) {
+    synchronized (seen) {
+      return seen.computeIfAbsent(from, n -> new SeenCalls()).add(id, oldest);
     }
   }
 
@@ -513,21 +509,16 @@ final class Calls implements Turn.Departures {
         base.models().callKey(new SummaryKey(target, message.operation(), message.arguments()));
     var activation = activations.open(key.model(), target, next);
     var call = new Served(from, message.id());
-    boolean nested = !message.chain().isEmpty();
     Consumer<Outcome> whenDone =
         outcome -> {
-          if (nested) {
-            served.remove(call);
-          }
+          served.remove(call);
           reply(from, message.id(), outcome.encode(key.operation()));
         };
     var turn =
         new Turn(
             activation, key, null, message.chain(), message.began(), message.trace(), whenDone);
     turn.checkChain(this);
-    if (nested) {
-      served.put(call, turn);
-    }
+    served.put(call, turn);
     activation.submit(turn, next);
   }
 
@@ -537,6 +528,19 @@ final class Calls implements Turn.Departures {
     var turn = served.get(new Served(from, hasten.id()));
     if (turn != null && hasten.began() > ChainClock.NONE) {
       turn.hasten(hasten.began(), next);
+    }
+  }
+
+  /** Nobody waits for a call of another node: it does not begin if it has not, or arrives late. */
+  void withdrawn(NodeId from, long id, Tasks next) {
+    if (!isFirst(from, id, 0)) {
+      withdraw(served.get(new Served(from, id)), next);
+    }
+  }
+
+  private static void withdraw(@Nullable Turn turn, Tasks next) {
+    if (turn != null && turn.home().withdraw(turn, next)) {
+      turn.refuse("nobody waits for it any more", true);
     }
   }
 

@@ -1,8 +1,8 @@
 package dev.evergreen.core.engine;
 
 import dev.evergreen.core.engine.Cache.Edge;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** What a run has read: what its summary depends on, once it is accepted. */
 record Edges(List<Edge> list) {
@@ -11,21 +11,12 @@ record Edges(List<Edge> list) {
 
   /** The depth of the deepest. */
   int deepest() {
-    int deepest = 0;
-    for (var edge : list) {
-      deepest = Math.max(deepest, edge.cache().depth());
-    }
-    return deepest;
+    return list.stream().mapToInt(edge -> edge.cache().depth()).max().orElse(0);
   }
 
   /** Whether one of them is in doubt. */
   boolean inDoubt() {
-    for (var edge : list) {
-      if (edge.inDoubt()) {
-        return true;
-      }
-    }
-    return false;
+    return list.stream().anyMatch(Edge::inDoubt);
   }
 
   /** The caches at their ends that count: a branch that did not wait has read nothing. */
@@ -37,10 +28,7 @@ record Edges(List<Edge> list) {
     if (others.list.isEmpty()) {
       return this;
     }
-    var all = new ArrayList<Edge>(list.size() + others.list.size());
-    all.addAll(list);
-    all.addAll(others.list);
-    return new Edges(all);
+    return new Edges(Stream.concat(list.stream(), others.list.stream()).toList());
   }
 
   /** Releases them, since there is another run. */

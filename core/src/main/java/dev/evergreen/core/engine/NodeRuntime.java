@@ -131,6 +131,7 @@ class NodeRuntime implements EngineNode {
       case Message.Call call -> calls.serve(from, call, next);
       case Message.Reply reply -> calls.answered(from, reply);
       case Message.Hasten hasten -> calls.hastened(from, hasten, next);
+      case Message.Withdraw(var id) -> calls.withdrawn(from, id, next);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
       case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
@@ -171,7 +172,7 @@ class NodeRuntime implements EngineNode {
   }
 
   private void linksBroken(Set<NodeId> nodes) {
-    calls.breakOff(nodes);
+    calls.breakOff(nodes::contains);
     subscriptions.silent(nodes);
   }
 
@@ -285,7 +286,7 @@ class NodeRuntime implements EngineNode {
   private void stop(String reason) {
     lifetime.stop(reason);
     activations.closeNow(reason);
-    calls.stop();
+    calls.breakOff(any -> true);
     computations.closeAll();
   }
 }

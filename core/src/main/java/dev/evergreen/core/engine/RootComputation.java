@@ -136,8 +136,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       parts.backlog().runScheduled();
       run.runLent(next);
     } else {
-      var outcome = run.execute(scope); // if that was cancelled, its code may have passed over it
-      accept(run, scope.cancelled() ? null : outcome, insideWrite ? scope.turn() : null, next);
+      accept(run, run.execute(scope), insideWrite ? scope.turn() : null, next);
     }
     base.workers().fork(next);
   }

@@ -296,12 +296,14 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
       try {
         var turn = lender == null ? null : lender.turn();
         var scope = new Scope(base.workers(), owner, turn, reads, baton, null, lender);
-        return new Outcome.Returned(scope.call(Summary.this::compute));
+        var result = scope.call(Summary.this::compute);
+        scope.checkAlive(); // its code may have passed over that
+        return new Outcome.Returned(result);
       } catch (Scope.Unwanted e) {
         return null;
       } catch (Throwable t) {
         failure = t.getClass().getName();
-        return new Outcome.Threw(Failures.of(t), key() == null ? t : null);
+        return discarded() ? null : new Outcome.Threw(Failures.of(t), key() == null ? t : null);
       } finally {
         if (span != null) {
           span.end(failure);

@@ -44,6 +44,9 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     /** A turn, or one that waits for it, has become older; it may wait here. */
     void hastened(Turn turn, Tasks next);
 
+    /** Takes a turn back; returns false if it has begun, or never will. */
+    boolean withdraw(Turn turn, Tasks next);
+
     /** A turn goes on and waits no longer for a call: what came back here by that is shut out. */
     void expel(Awaited call);
 

@@ -689,6 +689,36 @@ class HardComputationsTest {
     }
   }
 
+  /** Whoever interrupts it, such as a library with a time limit of its own. */
+  @Test
+  void norIsWhatAnInterruptedThreadOfTheRuntimeHasComputedWithoutThem() throws Exception {
+    GateGrain.shut();
+    var gate = node.grains().get(Gate.class, "g");
+    var runs = new CopyOnWriteArrayList<Thread>();
+    Computation<String> both =
+        () -> {
+          runs.add(Thread.currentThread());
+          try {
+            return String.join(
+                "|",
+                Parallel.map(List.of(1, 2), i -> i == 1 ? cell("a").text() : gate.readWhenOpen()));
+          } catch (CallInterruptedException e) {
+            return "caught";
+          }
+        };
+    try (var computation = node.reactive(both)) {
+      var tracker = computation.tracker();
+      assertEquals(Optional.empty(), tracker.poll(Duration.ZERO));
+      GateGrain.entered.await();
+      WiredNodes.await("it waits", () -> WiredNodes.waits(runs.getFirst()));
+      runs.getFirst().interrupt();
+      WiredNodes.await(
+          "it runs again", () -> runs.size() > 1 || tracker.poll(Duration.ZERO).isPresent());
+      GateGrain.open.countDown();
+      assertEquals(cell("a").text() + "|read", tracker.next(Duration.ofSeconds(10)));
+    }
+  }
+
   /** Else it would look without a pause until somebody asks for more. */
   @Test
   void aSubscribersThreadThatIsInterruptedWaitsOn() {

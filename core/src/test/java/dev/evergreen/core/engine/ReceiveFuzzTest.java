@@ -107,7 +107,8 @@ class ReceiveFuzzTest {
       for (int i = 0; i < MESSAGES; i++) {
         var message = hostile(random);
         // Nobody calls in another's name: who does, ends the numbers of the other's calls.
-        boolean inItsName = message instanceof Message.Call || random.nextInt(4) != 0;
+        boolean aboutCalls = message instanceof Message.Call || message instanceof Message.Withdraw;
+        boolean inItsName = aboutCalls || random.nextInt(4) != 0;
         receive(random.nextBoolean() ? a : b, inItsName ? STRANGER : A, message);
       }
     }
@@ -122,7 +123,7 @@ class ReceiveFuzzTest {
   }
 
   private Message hostile(Random random) {
-    return switch (random.nextInt(13)) {
+    return switch (random.nextInt(14)) {
       case 0, 1 ->
           new Message.Call(
               number(random),
@@ -154,6 +155,7 @@ class ReceiveFuzzTest {
       case 9 -> new Message.Hasten(number(random), number(random));
       case 10 -> new Message.Probe(number(random), some(random, () -> key(random)));
       case 11 -> new Message.Unreachable(some(random, () -> key(random)));
+      case 12 -> new Message.Withdraw(number(random));
       default ->
           new Message.ProbeAnswer(
               number(random),

@@ -11,6 +11,7 @@ import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainException;
+import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NotStartedException;
 import dev.evergreen.core.OutcomeUnknownException;
@@ -166,6 +167,59 @@ final class RemoteCallsTest {
     }
     wired.wire = wired::deliver;
     assertEquals("", cell(a, "c").text());
+  }
+
+  /** Seen: the other node worked off all of them, though each had been told that it timed out. */
+  @Test
+  void callersWhoGaveUpLeaveNoCallToBegin() throws Exception {
+    var a = start(A);
+    var b = start(B);
+    SlowGrain.entered = new CountDownLatch(1);
+    SlowGrain.go = new CountDownLatch(1);
+    SlowGrain.failure = new CompletableFuture<>();
+    var slow = a.grains().get(Slow.class, "s");
+    var holder = aside(() -> callUntilLetGo(slow));
+    SlowGrain.entered.await();
+    var hurried = a.grains().withTimeout(Duration.ofMillis(20)).get(Slow.class, "s");
+    for (int i = 0; i < 10 * BOUND; i++) {
+      assertThrows(GrainTimeoutException.class, () -> hurried.callWhenLetGo("c"));
+    }
+    var activation = b.activations.all().stream().findFirst().orElseThrow();
+    assertEquals(0, activation.waiting());
+    assertEquals(1, b.counts().calls());
+    SlowGrain.go.countDown();
+    holder.get(20, TimeUnit.SECONDS);
+    await("the holder's end", () -> b.counts().calls() == 0);
+  }
+
+  /** Each was told that its outcome is unknown. */
+  @Test
+  void callersWhoseLinkBrokeLeaveNoCallToBegin() throws Exception {
+    var a = start(A);
+    var b = start(B);
+    SlowGrain.entered = new CountDownLatch(1);
+    SlowGrain.go = new CountDownLatch(1);
+    SlowGrain.failure = new CompletableFuture<>();
+    var slow = a.grains().get(Slow.class, "s");
+    var holder =
+        aside(() -> assertThrows(OutcomeUnknownException.class, () -> callUntilLetGo(slow)));
+    SlowGrain.entered.await();
+    var other =
+        aside(() -> assertThrows(OutcomeUnknownException.class, () -> callUntilLetGo(slow)));
+    var activation = b.activations.all().stream().findFirst().orElseThrow();
+    await("the other waits", () -> activation.waiting() == 1);
+    a.linkBroken(B);
+    b.linkBroken(A);
+    assertEquals(0, activation.waiting());
+    SlowGrain.go.countDown();
+    holder.get(20, TimeUnit.SECONDS);
+    other.get(20, TimeUnit.SECONDS);
+    await("the holder's end", () -> b.counts().calls() == 0);
+  }
+
+  private static boolean callUntilLetGo(Slow slow) {
+    slow.callWhenLetGo("c");
+    return true;
   }
 
   @Test

@@ -29,6 +29,7 @@ final class App {
   private final SplittableRandom random;
   private final WriteLog writes;
   private final Circles circles = new Circles();
+  private final Callers callers = new Callers(this);
   private final Wiring wiring;
   private final Map<String, Long> meters = new TreeMap<>();
   private final Map<String, List<Runnable>> meterMarks = new TreeMap<>();
@@ -103,6 +104,10 @@ final class App {
     return wiring;
   }
 
+  Callers callers() {
+    return callers;
+  }
+
   WriteLog writes() {
     scheduler.touchShared();
     return writes;
@@ -174,7 +179,7 @@ final class App {
   long writeNested(String grain, long action, boolean comesBack, LongSupplier call) {
     writes().begun(action, grain);
     try {
-      long version = call.getAsLong();
+      long version = callers.call(call::getAsLong);
       writes().acknowledged(action, version);
       trace("app", "action " + action + " made version " + version + " of " + grain);
       return version;

@@ -40,6 +40,7 @@ final class Circles {
     return switch (step) {
       case Step.Add(var ref) -> formula(ref);
       case Step.AddAll(var refs) -> refs.stream().flatMap(Circles::formula);
+      case Step.AddAllOr(var refs, long otherwise) -> refs.stream().flatMap(Circles::formula);
       case Step.SkipIfOdd(var ref, int steps) -> formula(ref);
       case Step.AddOr(var ref, long otherwise) -> formula(ref);
       case Step.AddWithin(var ref, long nanos, long otherwise) -> formula(ref);

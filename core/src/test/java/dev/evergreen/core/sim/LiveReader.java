@@ -54,6 +54,10 @@ record LiveReader(
 
   @Override
   public long read(Ref ref) {
+    return app.callers().call(() -> call(ref));
+  }
+
+  private long call(Ref ref) {
     return switch (ref) {
       case Ref.OfCell(var key, var aspect) -> readCell(key, aspect);
       case Ref.OfFormula(long key, int argument, var aspect) -> readFormula(key, argument, aspect);

@@ -40,6 +40,11 @@ public final class MutantRun implements Trials {
     }
   }
 
+  @Override
+  public @Nullable String impatience(long seed) {
+    return ImpatienceTest.failure(seed);
+  }
+
   private static @Nullable String failure(Simulation simulation, long seed) {
     var verdict = Verdict.of(simulation, seed, false);
     return verdict.failed() ? verdict.summary() : null;

@@ -84,6 +84,11 @@ final class MutantTest {
             new Caught(
                 new Mutant.LeavesOut("engine.Activation", "finished", "letComeBack"),
                 "GrainTimeoutException: Ring/"),
+            // What was computed without branches, as its thread was interrupted, was shown.
+            new Caught(
+                new Mutant.Says(
+                    "engine.Branches", "t instanceof CallInterruptedException &&", "false &&"),
+                "violated 1"),
             // An older node saves over what a newer one has written.
             new Caught(OLDER_SAVES_OVER, "violated 3"))
         .filter(caught -> chosen(caught.mutant()));
@@ -160,6 +165,25 @@ final class MutantTest {
                 new Mutant.Says(
                     "engine.Runs", "Math.max(0, shelteredUntil - workers.nanos())", "longest"),
                 "GrainTimeoutException"))
+        .filter(caught -> chosen(caught.mutant()));
+  }
+
+  /** What only callers tell that go away before their turn. */
+  static Stream<Caught> mutantsOfQueues() {
+    return Stream.<Caught>of(
+            // Who was interrupted left a call to begin.
+            new Caught(
+                new Mutant.Says(
+                    "engine.Calls",
+                    "if (attempt.outcome == null) {",
+                    "if (attempt.outcome == null && !Thread.currentThread().isInterrupted()) {"),
+                "nobody waits"),
+            // So did who called another node, whatever ended that.
+            new Caught(
+                new Mutant.LeavesOut("engine.Calls", "withdrawn", "withdraw"), "nobody waits"),
+            // What was withdrawn counted as open.
+            new Caught(
+                new Mutant.LeavesOut("engine.Calls", "withdraw", "refuse"), "calls are left"))
         .filter(caught -> chosen(caught.mutant()));
   }
 
@@ -452,6 +476,12 @@ final class MutantTest {
   @MethodSource("mutantsOfComparers")
   void aCacheThatComparersHoldUpIsCaughtInAStorm(Caught caught) throws InterruptedException {
     check(caught, ComparedStormTest.SEEDS, MutantLoader.load(caught.mutant())::comparedStorm);
+  }
+
+  @ParameterizedTest(allowZeroInvocations = true)
+  @MethodSource("mutantsOfQueues")
+  void whoLeavesCallsToBeginIsCaughtByTheImpatient(Caught caught) throws InterruptedException {
+    check(caught, ImpatienceTest.SEEDS, MutantLoader.load(caught.mutant())::impatience);
   }
 
   @Test

@@ -100,6 +100,15 @@ final class Population {
     nodes.forEach(node -> open(node).consume());
   }
 
+  /** Opens computations whose threads wait for branches, on each of these nodes. */
+  void watchBranches(List<SimNode> nodes) {
+    for (var node : nodes) {
+      var refs = List.of(app.wiring().read(), app.wiring().read(), app.wiring().read());
+      open(node, new Query.Run(List.of(new Step.AddAllOr(refs, 50))), "b" + watches.size())
+          .consume();
+    }
+  }
+
   /** Whether all clients have done what they had to, or are dead. */
   boolean idle() {
     return clients.stream().noneMatch(Inhabitant::works);

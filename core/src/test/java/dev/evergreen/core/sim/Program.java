@@ -20,8 +20,8 @@ final class Program {
     for (int i = 0; i < program.size(); i++) {
       switch (program.get(i)) {
         case Step.Add(var ref) -> sum += reader.read(ref);
-        case Step.AddAll(var refs) ->
-            sum += reader.readAll(refs).stream().mapToLong(Long::longValue).sum();
+        case Step.AddAll(var refs) -> sum += readAll(refs, reader);
+        case Step.AddAllOr(var refs, long otherwise) -> sum += readAllOr(refs, otherwise, reader);
         case Step.SkipIfOdd(var ref, int steps) -> i += odd(reader.read(ref)) ? steps : 0;
         case Step.AddOr(var ref, long otherwise) -> sum += readOr(ref, otherwise, reader);
         case Step.AddOwn(int other) -> {
@@ -43,6 +43,18 @@ final class Program {
       sum = Math.floorMod(sum, LIMIT);
     }
     return sum;
+  }
+
+  private static long readAll(List<Ref> refs, Reader reader) {
+    return reader.readAll(refs).stream().mapToLong(Long::longValue).sum();
+  }
+
+  private static long readAllOr(List<Ref> refs, long otherwise, Reader reader) {
+    try {
+      return readAll(refs, reader);
+    } catch (RuntimeException e) {
+      return otherwise;
+    }
   }
 
   private static long readOr(Ref ref, long otherwise, Reader reader) {

@@ -24,6 +24,8 @@ final class Run {
   /** So that all has settled in the time that there is for that. */
   private static final long MOST_COMPARING = 1_000_000_000;
 
+  private static final long LATEST_INTERRUPT = 2_000_000_000;
+
   private final World world;
   private final Nemesis nemesis;
   private final Checks checks;
@@ -36,6 +38,9 @@ final class Run {
     this.nemesis = new Nemesis(world, random.split());
     Slowness.of(scenario).atMost(MOST_COMPARING).slowDown(world.scheduler, world.app.random());
     this.checks = new Checks(world, scenario.patience());
+    if (random.nextBoolean()) {
+      world.app.callers().interruptSome(random.split());
+    }
   }
 
   /**
@@ -70,6 +75,12 @@ final class Run {
     world.app.calmDown();
     world.await("the cluster settles", cluster::settled);
     world.population.watchMore(cluster.serving());
+    if (world.app.callers().areInterrupted()) {
+      // Nobody writes what these read, so that what they miss now would be missed for good.
+      world.population.watchBranches(cluster.serving());
+      world.scheduler.sleep(LATEST_INTERRUPT);
+      world.app.callers().interruptNobody();
+    }
     checks.settle("the first settling");
     checks.checkQuiet();
     checks.writeAll();

@@ -73,6 +73,11 @@ final class Scheduler {
     return now;
   }
 
+  /** The thread of the world that runs. */
+  SimThread running() {
+    return current;
+  }
+
   long steps() {
     return steps.get();
   }

@@ -11,6 +11,9 @@ sealed interface Step {
   /** Adds what it reads, all at the same time. */
   record AddAll(List<Ref> refs) implements Step {}
 
+  /** Adds what it reads, all at the same time, or something else if one fails. */
+  record AddAllOr(List<Ref> refs, long otherwise) implements Step {}
+
   /** Leaves out the next steps if what it reads is odd: a condition that changes dependencies. */
   record SkipIfOdd(Ref ref, int steps) implements Step {}
 

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class StormTest {
 
   /** How many a test run tries. */
-  static final long SEEDS = 100;
+  static final long SEEDS = 130;
 
   @Test
   void everyMemberShowsWhatTheGraphSaysWhenItIsQuiet() throws InterruptedException {

@@ -35,6 +35,9 @@ public interface Trials {
   /** Runs a seed of the crowd whose writes and computations hold each other up. */
   @Nullable String crowd(long seed);
 
+  /** Runs a seed of callers that go away before their turn. */
+  @Nullable String impatience(long seed);
+
   /**
    * Explores the scope of this name, as every test run does.
    *

@@ -1,5 +1,6 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.NoNewResultException;
@@ -10,6 +11,7 @@ import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.Snapshot;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
@@ -45,7 +47,7 @@ final class Watch {
 
   private long run(LiveReader reader) throws Exception {
     app.executed("computation " + name);
-    return Queries.run(query, reader);
+    return app.callers().perform(() -> Queries.run(query, reader));
   }
 
   SimNode node() {
@@ -125,7 +127,7 @@ final class Watch {
     }
     try {
       long read = Queries.run(query, new LiveReader(node, app, false));
-      long shown = computation.after(() -> {});
+      long shown = app.callers().call(() -> computation.after(() -> {}));
       app.trace(node.toString(), name + " shows " + shown + " after " + read + " was read");
       if (shown < read) {
         app.violation("1: " + this + " shows " + shown + " after " + read + " was read");
@@ -135,6 +137,8 @@ final class Watch {
     } catch (Exception e) {
       // What is not reached in time need not know.
       app.trace(node.toString(), name + " knows nothing: " + e);
+    } finally {
+      Thread.interrupted();
     }
   }
 
@@ -215,19 +219,7 @@ final class Watch {
       var iterator = tracker.iterator();
       while (!done) {
         try {
-          switch (way) {
-            case 0 -> log.deliver(Seen.value(tracker.next()));
-            case 1 -> log.deliver(Seen.value(tracker.next(randomSpan())));
-            case 2 -> tracker.poll(randomSpan()).ifPresent(result -> log.deliver(Seen.of(result)));
-            case OBSERVES -> tracker.observe(observingSpan()).ifPresent(this::take);
-            default -> {
-              if (iterator.hasNext()) {
-                log.deliver(Seen.value(iterator.next()));
-              } else {
-                completed();
-              }
-            }
-          }
+          app.callers().perform(() -> pull(iterator));
         } catch (NoNewResultException e) {
           continue;
         } catch (ComputationClosedException e) {
@@ -241,10 +233,30 @@ final class Watch {
         } catch (SimulationFailure e) {
           throw e;
         } catch (RuntimeException e) {
-          log.deliver(Seen.failure(e));
+          // Who was interrupted itself was not told of a result.
+          if (!Thread.interrupted() || !(e instanceof CallInterruptedException)) {
+            log.deliver(Seen.failure(e));
+          }
         }
         app.scheduler().sleep(pauseNanos);
       }
+    }
+
+    private boolean pull(Iterator<Long> iterator) {
+      switch (way) {
+        case 0 -> log.deliver(Seen.value(tracker.next()));
+        case 1 -> log.deliver(Seen.value(tracker.next(randomSpan())));
+        case 2 -> tracker.poll(randomSpan()).ifPresent(result -> log.deliver(Seen.of(result)));
+        case OBSERVES -> tracker.observe(observingSpan()).ifPresent(this::take);
+        default -> {
+          if (iterator.hasNext()) {
+            log.deliver(Seen.value(iterator.next()));
+          } else {
+            completed();
+          }
+        }
+      }
+      return Thread.interrupted();
     }
 
     /** A snapshot: of another result, or with another freshness. */

@@ -12,6 +12,7 @@ final class Wiring {
 
   private static final int MOST_STEPS = 5;
   private static final int MOST_RINGS = 7;
+  private static final long INSTEAD = 50;
   private static final long LONGEST_WAIT = Duration.ofMillis(500).toNanos();
 
   private final Scenario scenario;
@@ -97,7 +98,8 @@ final class Wiring {
     }
     return switch (random.nextInt(scenario.failing() ? 10 : 9)) {
       case 0, 1, 2 -> new Step.Add(readFor(formula));
-      case 3, 4 -> new Step.AddAll(reads(formula));
+      case 3 -> new Step.AddAll(reads(formula));
+      case 4 -> new Step.AddAllOr(reads(formula), INSTEAD);
       case 5 -> new Step.SkipIfOdd(readFor(formula), random.nextInt(1, 3));
       case 6 -> new Step.AddOr(readFor(formula), random.nextInt(100));
       case 7 -> new Step.AddOwn(random.nextInt(2));

@@ -18,7 +18,8 @@
  * dev.evergreen.core.sim.Courier couriers} that write others, {@link dev.evergreen.core.sim.Ring
  * rings} that chains of calls come back to, also by parallel branches, {@link
  * dev.evergreen.core.sim.Meter meters} of the outside world. {@link dev.evergreen.core.sim.Watch
- * Computations} over them are tracked in every way that the interface offers. {@link
+ * Computations} over them are tracked in every way that the interface offers. In half of the seeds
+ * whoever calls may be interrupted meanwhile ({@link dev.evergreen.core.sim.Callers}). {@link
  * dev.evergreen.core.sim.Run} says what is checked and when; a {@link dev.evergreen.core.sim.Model}
  * without any runtime says what is right.
  *

@@ -58,6 +58,13 @@ public sealed interface Message {
    */
   record Hasten(long id, long began) implements Message {}
 
+  /**
+   * The sender waits no longer for a {@link Call} of it, which need not begin if it has not.
+   *
+   * @param id of the call
+   */
+  record Withdraw(long id) implements Message {}
+
   /** What came of an operation. */
   sealed interface Answer {
 
