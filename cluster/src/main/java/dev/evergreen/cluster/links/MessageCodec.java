@@ -513,7 +513,6 @@ final class MessageCodec {
               int flags = in.u8();
               yield new Answer.NotStarted(in.text(), (flags & FLAG_1) != 0);
             }
-            case 19 -> new Message.Withdraw(in.varint());
             case 0 -> throw ByteReader.malformed("there is no answer of kind 0");
             default -> new Answer.Threw(laterKind(kind));
           };
