@@ -156,7 +156,7 @@ final class Calls implements Turn.Departures {
 
     @Nullable Object result() throws Exception {
       for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
-        checkRunning();
+        base.lifetime().checkRunning(scope != null);
         if (caller != null) {
           caller.checkNotAbandoned();
         }
@@ -188,10 +188,6 @@ final class Calls implements Turn.Departures {
       }
     }
 
-    private void checkRunning() {
-      base.lifetime().checkRunning(scope != null);
-    }
-
     private Outcome here() {
       var next = new Tasks();
       var activation = activations.open(key.model(), key.grain(), next);
@@ -206,7 +202,7 @@ final class Calls implements Turn.Departures {
           // Also when the call is refused: it may be the one that opens the activation.
           workers.fork(next);
         }
-        await(attempt);
+        Scope.await(workers, scope, attempt::ended, deadline, false);
       } finally {
         ends(turn);
         if (attempt.outcome == null) { // Whatever has ended the wait, nobody wants it to begin now.
@@ -254,7 +250,7 @@ final class Calls implements Turn.Departures {
       begins(attempt);
       try {
         // Checked when whoever ends the calls of a node, or all calls, can see this one.
-        checkRunning();
+        base.lifetime().checkRunning(scope != null);
         if (base.peers().isGone(to)) {
           base.placement().notThere(key.grain(), to);
           return new Outcome.NotStarted(to + " is gone", true);
@@ -262,7 +258,7 @@ final class Calls implements Turn.Departures {
         if (!send(attempt.id, to)) {
           return new Outcome.NotStarted("there is no connection to " + to, true);
         }
-        await(attempt);
+        Scope.await(workers, scope, attempt::ended, deadline, true);
       } finally {
         pending.remove(attempt.id);
         ends(attempt);
@@ -318,15 +314,11 @@ final class Calls implements Turn.Departures {
       }
     }
 
-    private void await(Attempt attempt) {
-      Scope.await(workers, scope, attempt::ended, deadline, attempt.to != null);
-    }
-
     private <T> T inTime(@Nullable T outcome) {
       if (outcome != null) {
         return outcome;
       }
-      checkRunning();
+      base.lifetime().checkRunning(scope != null);
       throw new GrainTimeoutException(
           key
               + " gave no answer within "

@@ -11,12 +11,21 @@ record Edges(List<Edge> list) {
 
   /** The depth of the deepest. */
   int deepest() {
-    return list.stream().mapToInt(edge -> edge.cache().depth()).max().orElse(0);
+    int deepest = 0;
+    for (var edge : list) {
+      deepest = Math.max(deepest, edge.cache().depth());
+    }
+    return deepest;
   }
 
   /** Whether one of them is in doubt. */
   boolean inDoubt() {
-    return list.stream().anyMatch(Edge::inDoubt);
+    for (var edge : list) {
+      if (edge.inDoubt()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The caches at their ends that count: a branch that did not wait has read nothing. */
