@@ -25,9 +25,9 @@ final class CrashTest {
 
   @RegisterExtension static final SharedCluster shared = SharedCluster.onThisMachine();
 
-  /** How many kills a run makes; 3 in the ordinary run. */
+  /** How many kills a run makes; 2 in the ordinary run. */
   private static int kills() {
-    return Integer.getInteger("evergreen.kills", 3);
+    return Integer.getInteger("evergreen.kills", 2);
   }
 
   @Test

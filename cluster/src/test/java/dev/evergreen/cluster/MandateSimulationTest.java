@@ -21,15 +21,15 @@ import org.junit.jupiter.params.provider.MethodSource;
  * What is acknowledged is never missed by who owns the partition later, and somebody goes on when
  * all faults have ended: in the simulation of a {@link MandateWorld}; and the fence that is assumed
  * there keeps what it promises, in that of a {@link FenceWorld}. They must find broken versions, by
- * up to four times as many seeds. Options, as system properties: {@code evergreen.sim.seeds} is
+ * up to eight times as many seeds. Options, as system properties: {@code evergreen.sim.seeds} is
  * their number, {@code evergreen.sim.seed} the only one.
  */
 final class MandateSimulationTest {
 
-  private static final long SEEDS = Long.getLong("evergreen.sim.seeds", 400);
+  private static final long SEEDS = Long.getLong("evergreen.sim.seeds", 200);
 
   /** For broken versions, some of which seldom fail. */
-  private static final long MOST = 4 * SEEDS;
+  private static final long MOST = 8 * SEEDS;
 
   private static final long ONLY = Long.getLong("evergreen.sim.seed", 0);
 

@@ -83,7 +83,7 @@ final class Places {
     if (share.waiting.size() == 1) {
       waiting.add(share);
     }
-    giveOne();
+    give();
     return turn;
   }
 
@@ -105,28 +105,24 @@ final class Places {
     var share = Objects.requireNonNull(byAddress.get(address));
     share.held--;
     free++;
-    giveOne();
+    give();
     forgetIfUnused(address, share);
   }
 
   /**
-   * To the first who waits and may have one. As none could before, there is one at most: who came
-   * last, or by the place that is free now.
+   * To those who wait and may have one, in turn: who came last; or where one is free now, whoever
+   * may have that, and the address that has given it back, as it has fewer.
    */
-  private void giveOne() {
+  private void give() {
     for (int left = waiting.size(); left > 0; left--) {
       var share = waiting.remove();
-      boolean given = share.held < free;
-      if (given) {
+      if (share.held < free) {
         share.held++;
         free--;
         share.waiting.remove().countDown();
       }
       if (!share.waiting.isEmpty()) {
         waiting.add(share);
-      }
-      if (given) {
-        return;
       }
     }
   }

@@ -361,7 +361,8 @@ final class LimitsTest {
 
   @Test
   void bodiesThatAreWaitedForTakeNobodysPlace() throws Exception {
-    try (var server = atATime(2);
+    // Of fewer one address would not have two at a time, before they are left.
+    try (var server = atATime(3);
         var first = new RawClient(server);
         var second = new RawClient(server)) {
       for (var half : List.of(first, second)) {

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -122,6 +124,49 @@ final class PlacesTest {
     var all = List.of(places.take("a"), places.take("b"), places.take("c"), places.take("d"));
     assertThrows(WebException.class, () -> places.take("e"));
     all.forEach(Places.Place::close);
+  }
+
+  /** Else it would wait until others end, though it may have one. */
+  @Test
+  void whoGivesAPlaceBackMayHaveOneAlsoWhereAnotherGetsThat() throws Exception {
+    var places = new Places(5, LONG);
+    var have = new LinkedBlockingQueue<String>();
+    var end = new CountDownLatch(1);
+    var ofX = places.take("x");
+    places.take("a");
+    var goOn = Map.of("a", new CountDownLatch(1), "x", new CountDownLatch(1));
+    var threads = new HashMap<String, Thread>();
+    for (var address : List.of("a", "x")) {
+      var left = new CountDownLatch(1);
+      threads.put(
+          address,
+          Thread.startVirtualThread(
+              () -> {
+                try (var place = places.take(address)) {
+                  place.leaveFor(
+                      () -> {
+                        left.countDown();
+                        goOn.get(address).await();
+                      });
+                  have.add(address);
+                  end.await();
+                } catch (InterruptedException e) {
+                  throw new AssertionError(e);
+                }
+              }));
+      left.await();
+    }
+    places.take("b");
+    places.take("c");
+    for (var address : List.of("a", "x")) {
+      goOn.get(address).countDown();
+      Await.until(
+          "waits for a place", () -> threads.get(address).getState() == Thread.State.TIMED_WAITING);
+    }
+    ofX.close();
+    assertEquals("a", have.poll(20, TimeUnit.SECONDS));
+    assertEquals("x", have.poll(20, TimeUnit.SECONDS));
+    end.countDown();
   }
 
   @Test

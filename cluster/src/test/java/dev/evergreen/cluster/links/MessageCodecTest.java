@@ -178,7 +178,7 @@ class MessageCodecTest {
 
   @Test
   void aMessageOfALaterTypeIsRecognisedAsSuch() throws Exception {
-    assertNull(read(new byte[] {19, 1, 2, 3}));
+    assertNull(read(new byte[] {99, 1, 2, 3}));
     assertNull(read(new byte[] {9, 1, 2, 3}), "a type that is not used any more");
     assertNull(read(new byte[] {(byte) 0xFF}));
     assertMalformed(new byte[] {0});
