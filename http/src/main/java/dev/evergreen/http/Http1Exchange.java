@@ -389,10 +389,13 @@ final class Http1Exchange implements Exchange {
    */
   private void linger(boolean sends) throws IOException {
     connection.flush();
-    if (!sends && reader.ended() && in.available() == 0) {
-      return;
+    boolean waits = sends || !reader.ended() || in.available() > 0;
+    if (waits || secure) {
+      // By TLS else nobody could tell this end from one that was cut off.
+      connection.shutdownOutput();
     }
-    connection.shutdownOutput();
-    in.linger(settings.lingering());
+    if (waits) {
+      in.linger(settings.lingering());
+    }
   }
 }

@@ -260,13 +260,16 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
       return;
     }
     closed = true;
-    abort();
-    session.lock();
     try {
-      dropReceived();
+      abort();
+      session.lock();
+      try {
+        dropReceived();
+      } finally {
+        session.unlock();
+      }
     } finally {
-      session.unlock();
+      upstream.answered();
     }
-    upstream.answered();
   }
 }

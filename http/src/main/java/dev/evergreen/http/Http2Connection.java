@@ -11,6 +11,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -286,17 +287,35 @@ abstract class Http2Connection {
   }
 
   void reset(Http2Stream stream, Code code, IOException why) {
-    if (streams.remove(stream.id()) != null) {
-      sendReset(stream.id(), code, stream.onItsWay());
-    }
+    boolean wasOpen = streams.remove(stream.id()) != null;
+    var rest = stream.onItsWay();
     stream.fail(why);
+    if (wasOpen) {
+      sendReset(stream.id(), code, rest);
+    }
   }
 
   private void sendReset(int stream, Code code, OnItsWay rest) {
-    out.frame(Http2Output.RST_STREAM, stream, code.number);
     givenUp.putIfAbsent(stream, rest);
     if (givenUp.size() > mostGivenUp()) {
       givenUp.pollFirstEntry();
+    }
+    try {
+      out.frame(Http2Output.RST_STREAM, stream, code.number);
+    } catch (UncheckedIOException e) {
+      // Who gives it up may be allowed no wait for a buffer: its scope has been cancelled.
+      var _ = fibers.spawn(() -> sendLater(stream, code));
+    }
+  }
+
+  private void sendLater(int stream, Code code) {
+    lock();
+    try {
+      out.frame(Http2Output.RST_STREAM, stream, code.number);
+    } catch (UncheckedIOException e) {
+      connection.close(); // Else the peer would go on with it.
+    } finally {
+      unlock();
     }
   }
 
@@ -676,7 +695,9 @@ abstract class Http2Connection {
       }
       addToAllWindows((long) peerWindow - windowBefore);
       peerIsSet();
-      var _ = out.frame(Http2Output.SETTINGS, ACK, 0, 0);
+      if (out.isOpen()) {
+        var _ = out.frame(Http2Output.SETTINGS, ACK, 0, 0);
+      }
     } finally {
       unlock();
     }
@@ -722,7 +743,9 @@ abstract class Http2Connection {
     if ((flags & ACK) == 0) {
       lock();
       try {
-        out.frame(Http2Output.PING, ACK, 0, 8).putLong(in.buffer().getLong(in.at()));
+        if (out.isOpen()) {
+          out.frame(Http2Output.PING, ACK, 0, 8).putLong(in.buffer().getLong(in.at()));
+        }
       } finally {
         unlock();
       }

@@ -8,7 +8,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -170,7 +172,7 @@ final class Http2Output {
       throw new IOException("the connection is broken", failure);
     }
     if (!isOpen()) {
-      throw new java.nio.channels.ClosedChannelException();
+      throw new ClosedChannelException();
     }
   }
 
@@ -190,6 +192,10 @@ final class Http2Output {
 
   private void awaitRoom(int bytes) {
     if (!hasRoom(bytes)) {
+      if (over) {
+        // Nobody would ever give it back.
+        throw new UncheckedIOException(new ClosedChannelException());
+      }
       pending.add(Buffers.borrowToWrite(connection));
     }
   }

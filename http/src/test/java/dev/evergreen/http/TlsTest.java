@@ -258,4 +258,25 @@ class TlsTest {
       }
     }
   }
+
+  /** Seen: strict clients, such as OpenSSL's, took each answer that ended a connection for cut. */
+  @Test
+  void anAnswerThatEndsTheConnectionIsEndedByTlsToo() throws Exception {
+    try (var server = TestTls.of(Talk::echo)) {
+      int port = serve(server);
+      var tls = ClientTls.trusting(folder.resolve("authority.pem")).withProtocols("http/1.1");
+      for (var version : List.of("1.0", "1.1")) {
+        var connection =
+            Talk.FIBERS
+                .connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))
+                .overTls(tls.engine("localhost", port), Duration.ofSeconds(10));
+        Talk.write(
+            connection,
+            "GET / HTTP/%s\r\nHost: localhost\r\nConnection: close\r\n\r\n".formatted(version));
+        // Reads to the end, which is an error if TLS has not told it.
+        assertTrue(Talk.until(connection, "\0").startsWith("HTTP/1.1 200 "));
+        connection.close();
+      }
+    }
+  }
 }

@@ -114,7 +114,8 @@ final class Places {
    * may have that, and the address that has given it back, as it has fewer.
    */
   private void give() {
-    for (int left = waiting.size(); left > 0; left--) {
+    // Whoever waits has one already where one is free: so these are few, however many wait.
+    for (int left = waiting.size(); left > 0 && free > 0; left--) {
       var share = waiting.remove();
       if (share.held < free) {
         share.held++;

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -146,7 +147,7 @@ final class PlacesTest {
                   place.leaveFor(
                       () -> {
                         left.countDown();
-                        goOn.get(address).await();
+                        Objects.requireNonNull(goOn.get(address)).await();
                       });
                   have.add(address);
                   end.await();
@@ -159,9 +160,12 @@ final class PlacesTest {
     places.take("b");
     places.take("c");
     for (var address : List.of("a", "x")) {
-      goOn.get(address).countDown();
+      Objects.requireNonNull(goOn.get(address)).countDown();
       Await.until(
-          "waits for a place", () -> threads.get(address).getState() == Thread.State.TIMED_WAITING);
+          "waits for a place",
+          () ->
+              Objects.requireNonNull(threads.get(address)).getState()
+                  == Thread.State.TIMED_WAITING);
     }
     ofX.close();
     assertEquals("a", have.poll(20, TimeUnit.SECONDS));

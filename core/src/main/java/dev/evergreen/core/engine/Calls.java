@@ -307,7 +307,6 @@ final class Calls implements Turn.Departures {
       }
     }
 
-    /** The caller has got an outcome, or waits no longer. */
     private void ends(Awaited call) {
       if (caller != null) {
         caller.goesOn(call);
@@ -437,7 +436,7 @@ final class Calls implements Turn.Departures {
       }
     }
     var theirs = served.keySet().stream().filter(call -> gone.test(call.from())).toList();
-    theirs.forEach(call -> workers.now(next -> withdraw(served.get(call), next)));
+    theirs.forEach(call -> workers.now(next -> withdraw(call, next)));
   }
 
   /** Nodes will not be heard of again. */
@@ -503,8 +502,9 @@ final class Calls implements Turn.Departures {
     var call = new Served(from, message.id());
     Consumer<Outcome> whenDone =
         outcome -> {
-          served.remove(call);
-          reply(from, message.id(), outcome.encode(key.operation()));
+          if (served.remove(call) != null) {
+            reply(from, message.id(), outcome.encode(key.operation()));
+          }
         };
     var turn =
         new Turn(
@@ -526,13 +526,15 @@ final class Calls implements Turn.Departures {
   /** Nobody waits for a call of another node: it does not begin if it has not, or arrives late. */
   void withdrawn(NodeId from, long id, Tasks next) {
     if (!isFirst(from, id, 0)) {
-      withdraw(served.get(new Served(from, id)), next);
+      withdraw(new Served(from, id), next);
     }
   }
 
-  private static void withdraw(@Nullable Turn turn, Tasks next) {
+  private void withdraw(Served call, Tasks next) {
+    var turn = served.get(call);
     if (turn != null && turn.home().withdraw(turn, next)) {
-      turn.refuse("nobody waits for it any more", true);
+      served.remove(call); // Nobody is told of it.
+      serving.decrementAndGet();
     }
   }
 

@@ -20,12 +20,7 @@ record Edges(List<Edge> list) {
 
   /** Whether one of them is in doubt. */
   boolean inDoubt() {
-    for (var edge : list) {
-      if (edge.inDoubt()) {
-        return true;
-      }
-    }
-    return false;
+    return list.stream().anyMatch(Edge::inDoubt);
   }
 
   /** The caches at their ends that count: a branch that did not wait has read nothing. */

@@ -3,6 +3,7 @@ package dev.evergreen.core.engine;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.ComputationFailedException;
@@ -139,6 +140,10 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       accept(run, run.execute(scope), insideWrite ? scope.turn() : null, next);
     }
     base.workers().fork(next);
+    if (scope != null && insideWrite && run != null && run.discarded() && !isOver()) {
+      scope.checkAlive(); // It runs again behind the write, which would wait for that for ever.
+      throw new CallInterruptedException("interrupted while it computed inside a write");
+    }
   }
 
   /** Returns whether this is the first time. */

@@ -211,9 +211,9 @@ final class RemoteCallsTest {
     a.linkBroken(B);
     b.linkBroken(A);
     assertEquals(0, activation.waiting());
-    SlowGrain.go.countDown();
     holder.get(20, TimeUnit.SECONDS);
     other.get(20, TimeUnit.SECONDS);
+    SlowGrain.go.countDown();
     await("the holder's end", () -> b.counts().calls() == 0);
   }
 
