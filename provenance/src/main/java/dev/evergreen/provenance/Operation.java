@@ -169,7 +169,8 @@ public record Operation(
 
   /** Whether no reply is known, so that the store may or may not have carried it out. */
   public boolean outcomeUnknown() {
-    return reply == null;
+    return reply == null
+        || (!parts.isEmpty() && parts.stream().anyMatch(Operation::outcomeUnknown));
   }
 
   /** Whether it was never sent: somebody asks the trace what the reply would be. */

@@ -39,6 +39,9 @@ final class Walk implements Iterator<Operation> {
   private static final int NEAR = 4_096;
   private static final int FEW = 16;
 
+  /** With so many causes of unknown outcome no order is tried, and the answer is one of several. */
+  private static final int MOST_UNHEARD = Why.MOST_RUN_FOR_ALL;
+
   /** So many bytes are held of what was under way together with an operation. */
   private static final long MOST_BYTES = 4 << 20;
 
@@ -68,6 +71,9 @@ final class Walk implements Iterator<Operation> {
 
   /** Above all that can have come before the question. */
   private final long last;
+
+  /** How many of the causes nobody knows to have been done. */
+  private int unheard;
 
   /** How many operations have met the demands. */
   private long taken;
@@ -346,6 +352,8 @@ final class Walk implements Iterator<Operation> {
       cause |= here;
     }
     taken++;
+    // Then it need not be looked any more which of them came first.
+    unordered |= !all && cause && operation.outcomeUnknown() && ++unheard > MOST_UNHEARD;
     return cause;
   }
 

@@ -236,6 +236,15 @@ final class Lane {
     left = true;
   }
 
+  /** Nobody has it any more: it ends when all is replied to. */
+  void retire() {
+    leave();
+    tellLeft();
+    if (outstanding() == 0) {
+      close();
+    }
+  }
+
   /** Lets those know who wait to hand something over that they do so in vain. */
   void tellLeft() {
     lock.lock();

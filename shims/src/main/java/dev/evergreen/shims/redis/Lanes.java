@@ -3,6 +3,8 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.fibers.Fibers;
 import java.io.IOException;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -10,6 +12,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +30,9 @@ final class Lanes {
 
   /** Those to be joined. */
   private final Map<Identity.Key, Lane> lanes = new HashMap<>();
+
+  /** Those to be joined no more, which clients may have. */
+  private final Set<Lane> retired = new HashSet<>();
 
   /** Those that are to be waited for. */
   private final Map<Identity.Key, Making> makings = new HashMap<>();
@@ -174,8 +180,10 @@ final class Lanes {
     lock.lock();
     try {
       boolean wanted = makings.remove(making.identity.key(), making);
-      if (wanted && lane != null) {
+      if (lane != null && wanted) {
         lanes.put(making.identity.key(), lane);
+      } else if (lane != null) {
+        retired.add(lane);
       }
     } finally {
       lock.unlock();
@@ -190,10 +198,26 @@ final class Lanes {
   void renewThoseOfNobody() {
     lock.lock();
     try {
-      lanes.keySet().removeIf(key -> key.user() == null);
+      lanes
+          .entrySet()
+          .removeIf(each -> each.getKey().user() == null && retired.add(each.getValue()));
       makings.keySet().removeIf(key -> key.user() == null);
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Ends those that are to be joined no more and that no client has. */
+  void endRetired(Predicate<Lane> isUsed) {
+    List<Lane> unused;
+    lock.lock();
+    try {
+      unused = retired.stream().filter(isUsed.negate()).toList();
+      retired.removeAll(unused);
+    } finally {
+      lock.unlock();
+    }
+    // Who has been given one just now finds that it was left, and joins another.
+    unused.forEach(Lane::retire);
   }
 }

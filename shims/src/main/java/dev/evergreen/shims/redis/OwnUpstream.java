@@ -179,19 +179,21 @@ final class OwnUpstream {
   private int databaseOf(Verb verb) throws IOException {
     if (verb.needsDatabase() && mayMove && isMoving()) {
       flush();
-      lock.lock();
-      try {
-        while (isMoving() && !ended) {
-          if (debugs || standing.isSilent()) {
-            return Standing.SOME_DATABASE;
-          }
-          replied.awaitUninterruptibly();
-        }
-      } finally {
-        lock.unlock();
-      }
+      session.await(this, this::awaitMoved);
+      return isMoving() && !isEnded() ? Standing.SOME_DATABASE : standing.database();
     }
     return standing.database();
+  }
+
+  private void awaitMoved() {
+    lock.lock();
+    try {
+      while (isMoving() && !ended && !debugs && !standing.isSilent()) {
+        replied.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Whether what is not replied to yet may lead to another database. */

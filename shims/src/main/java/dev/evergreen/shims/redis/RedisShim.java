@@ -129,7 +129,13 @@ public final class RedisShim implements AutoCloseable {
       session.serve();
     } finally {
       sessions.remove(session);
+      endRetiredLanes();
     }
+  }
+
+  /** Of a client that was the last one to have it. */
+  void endRetiredLanes() {
+    lanes.endRetired(lane -> sessions.stream().anyMatch(session -> session.has(lane)));
   }
 
   /** Where it listens, with the port that was chosen. */

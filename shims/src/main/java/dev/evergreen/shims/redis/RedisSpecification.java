@@ -215,7 +215,8 @@ public final class RedisSpecification implements Specification, Model {
       return List.of();
     }
     // Of several keys, some may have gone to another server before that has failed.
-    boolean mayHaveRun = Scripts.mayHaveRun(operation) || name.equals("MIGRATE");
+    boolean mayHaveRun =
+        Scripts.mayHaveRun(operation) || name.equals("MIGRATE") || mayHaveFailedAmid(operation);
     var touches = asReplied(call.touches(), call.reply(), mayHaveRun);
     // Whatever it would have looked at first, it would have been refused.
     return isRefusedAtLast(command, operation)
@@ -239,7 +240,7 @@ public final class RedisSpecification implements Specification, Model {
    * it names, unless it was refused.
    */
   private static void touchAnything(Call call) {
-    if (call.reply() instanceof Resp.Failure) {
+    if (call.reply() instanceof Resp.Failure && !mayHaveFailedAmid(call.operation())) {
       return;
     }
     if (call.words() > MOST_NAMED
@@ -252,6 +253,11 @@ public final class RedisSpecification implements Specification, Model {
     for (int i = 1; i < call.words(); i++) {
       call.touch(Touch.changes(call.key(i)).effect(Effect.UNKNOWN));
     }
+  }
+
+  /** Of a request that is hidden whole, its refusal is hidden, too: it may be a MIGRATE. */
+  private static boolean mayHaveFailedAmid(Operation operation) {
+    return RedisKind.isHidden(operation) && operation.replied("-<hidden>\r\n");
   }
 
   /** What is not on record of a command may name more keys, and say what is done to them. */

@@ -141,7 +141,7 @@ final class RepliesOnRecord {
       } else if (meaning == Standing.Meaning.CONFIRMATION && next.toConfirm > 1) {
         // One of several, which are the reply together.
         recordConfirmation(next, bytes, from, to);
-      } else if (hides(next)) {
+      } else if (hides(next) && !reply.isNil()) {
         // The next scripts have effects of their own.
         var _ = effects(next);
         recorded(tape.hiddenReply(next.number(), reply.isError()));

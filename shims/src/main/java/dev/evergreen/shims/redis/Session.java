@@ -588,8 +588,32 @@ final class Session {
     var present = own;
     if (present != null) {
       present.flush();
-      present.awaitKnown();
+      await(present, present::awaitKnown);
     }
+  }
+
+  /** A wait that may be long. */
+  interface Wait {
+    void end() throws IOException;
+  }
+
+  /**
+   * Waits for its own upstream. Nothing is read from the client meanwhile: it may read only when it
+   * has said all, so nobody waits for it; and if it goes away, it has to be noticed otherwise.
+   */
+  void await(OwnUpstream upstream, Wait wait) throws IOException {
+    Runnable giveUp =
+        () -> {
+          cutOff();
+          upstream.fail();
+        };
+    output.hurry(true);
+    try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
+      wait.end();
+    } finally {
+      output.hurry(false);
+    }
+    checkOpen();
   }
 
   void awaitAll() throws IOException {
@@ -720,6 +744,10 @@ final class Session {
     }
   }
 
+  boolean has(Lane which) {
+    return lane == which;
+  }
+
   /** A lane has ended, and with it the connection of each client that has nothing else. */
   void ended(Lane which) {
     if (lane == which && own == null) {
@@ -736,8 +764,9 @@ final class Session {
 
   /** A request that may be about the server's settings was replied to. */
   void settingsMayHaveChanged(Told told, boolean refused) {
-    if (told.changesRules()) {
+    if (told.changesRules() && !refused) {
       shim.lanes.renewThoseOfNobody();
+      shim.endRetiredLanes();
     }
     if (!refused && told.busyMillis() != Told.UNCHANGED) {
       shim.watch.setThreshold(told.busyMillis());

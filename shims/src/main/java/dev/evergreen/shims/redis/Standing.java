@@ -303,11 +303,11 @@ final class Standing {
       return;
     }
     for (var one : queued.all()) {
-      session.settingsMayHaveChanged(one.told, reply.holdsError());
+      // Which of the commands was refused is not looked at.
+      session.settingsMayHaveChanged(one.told, reply.holdsError() && !one.told.changesRules());
       if (!reply.holdsError()) {
         carriedOut(one);
       } else {
-        // Which of the commands was refused is not looked at.
         mayHaveDone(one);
       }
     }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.fibers.Buffers;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
@@ -58,6 +59,50 @@ class LanesTest {
         client.close();
       }
     }
+  }
+
+  /** Seen: each left its connection behind, until Redis let nobody in. */
+  @Test
+  void whatIsJoinedNoMoreEndsWithItsLastClient() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var stays = shimmed.client()) {
+      assertEquals("+PONG\r\n", stays.ask("PING"));
+      for (int i = 0; i < 20; i++) {
+        try (var other = shimmed.client()) {
+          assertEquals("+OK\r\n", other.ask("ACL", "SETUSER", "u" + i, "on"));
+          assertEquals("$-1\r\n", other.ask("GET", "k"));
+        }
+      }
+      while (shimmed.upstreams() > 2) {
+        Thread.onSpinWait();
+      }
+      assertEquals("+PONG\r\n", stays.ask("PING"));
+    }
+  }
+
+  /** Seen: it was not, and took what others pushed, for ever. */
+  @Test
+  void whoGoesAwayWhileItWaitsBehindAnEndlessBlockIsNoticed() throws IOException {
+    try (var shimmed = Shimmed.start()) {
+      try (var client = shimmed.client()) {
+        client.ask("PING");
+        var pipeline = new ByteArrayOutputStream();
+        for (var words : List.of("BLPOP q 0", "SELECT 1", "GET a")) {
+          pipeline.writeBytes(Identity.request(words.split(" ")));
+        }
+        client.send(pipeline.toByteArray());
+        while (!isBlocked(shimmed)) {
+          Thread.onSpinWait();
+        }
+      }
+      while (isBlocked(shimmed)) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  private static boolean isBlocked(Shimmed shimmed) throws IOException {
+    return shimmed.redis.ask("CLIENT", "LIST").lines().anyMatch(l -> l.matches(".*flags=[^ ]*b.*"));
   }
 
   @Test

@@ -106,6 +106,25 @@ class UnheardTest {
     assertNotCertain("1", "GET k");
   }
 
+  /** Seen: the reply was hidden, and so it was not told that nothing was done. */
+  @Test
+  void aTransactionThatWasStoppedDidNothingThoughItsReplyWouldBeHidden()
+      throws IOException, InterruptedException {
+    recorded(
+        (shimmed, client) -> {
+          client.ask("SET", "k", "old");
+          client.ask("WATCH", "w");
+          try (var other = shimmed.client()) {
+            other.ask("SET", "w", "1");
+          }
+          client.ask("MULTI");
+          client.ask("SET", "k", "new");
+          client.ask("ACL", "GENPASS");
+          assertEquals("*-1\r\n", client.ask("EXEC"));
+        });
+    assertCertain("0", "GET k", "old");
+  }
+
   /** Each of these leaves the client where it is, though others like it do not. */
   @ParameterizedTest
   @ValueSource(
