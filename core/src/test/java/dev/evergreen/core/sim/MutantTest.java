@@ -183,7 +183,8 @@ final class MutantTest {
                 new Mutant.LeavesOut("engine.Calls", "withdrawn", "withdraw"), "nobody waits"),
             // What was withdrawn counted as open.
             new Caught(
-                new Mutant.LeavesOut("engine.Calls", "withdraw", "refuse"), "calls are left"))
+                new Mutant.LeavesOut("engine.Calls", "withdraw", "decrementAndGet"),
+                "calls are left"))
         .filter(caught -> chosen(caught.mutant()));
   }
 
