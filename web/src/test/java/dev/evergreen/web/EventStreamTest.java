@@ -185,7 +185,7 @@ final class EventStreamTest {
     assertEquals(401, open().statusCode());
   }
 
-  /** Its connection takes no request any more; seen: one that came by it was lost. */
+  /** Its connection takes no request any more: one that came by it would be lost. */
   @Test
   void endsWithItsConnectionAndHasSaidSo() throws Exception {
     try (var client = new RawClient(server)) {
