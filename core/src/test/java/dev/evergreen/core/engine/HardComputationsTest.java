@@ -688,17 +688,7 @@ class HardComputationsTest {
   void whatAnInterruptedThreadHasComputedWithoutItsBranchesIsNoResult() throws Exception {
     GateGrain.shut();
     var gate = node.grains().get(Gate.class, "g");
-    Computation<String> both =
-        () -> {
-          try {
-            return String.join(
-                "|",
-                Parallel.map(List.of(1, 2), i -> i == 1 ? cell("a").text() : gate.readWhenOpen()));
-          } catch (CallInterruptedException e) {
-            return "caught";
-          }
-        };
-    try (var computation = node.reactive(both)) {
+    try (var computation = node.reactive(() -> bothOrCaught(gate))) {
       var other = computation.tracker();
       var lent =
           Thread.ofPlatform()
@@ -712,6 +702,16 @@ class HardComputationsTest {
     }
   }
 
+  /** What two branches read, one of which waits; passes over an interrupt. */
+  private String bothOrCaught(Gate gate) {
+    try {
+      return String.join(
+          "|", Parallel.map(List.of(1, 2), i -> i == 1 ? cell("a").text() : gate.readWhenOpen()));
+    } catch (CallInterruptedException e) {
+      return "caught";
+    }
+  }
+
   /** Whoever interrupts it, such as a library with a time limit of its own. */
   @Test
   void norIsWhatAnInterruptedThreadOfTheRuntimeHasComputedWithoutThem() throws Exception {
@@ -721,13 +721,7 @@ class HardComputationsTest {
     Computation<String> both =
         () -> {
           runs.add(Thread.currentThread());
-          try {
-            return String.join(
-                "|",
-                Parallel.map(List.of(1, 2), i -> i == 1 ? cell("a").text() : gate.readWhenOpen()));
-          } catch (CallInterruptedException e) {
-            return "caught";
-          }
+          return bothOrCaught(gate);
         };
     try (var computation = node.reactive(both)) {
       var tracker = computation.tracker();

@@ -174,9 +174,7 @@ final class RemoteCallsTest {
   void callersWhoGaveUpLeaveNoCallToBegin() throws Exception {
     var a = start(A);
     var b = start(B);
-    SlowGrain.entered = new CountDownLatch(1);
-    SlowGrain.go = new CountDownLatch(1);
-    SlowGrain.failure = new CompletableFuture<>();
+    SlowGrain.hold();
     var slow = a.grains().get(Slow.class, "s");
     var holder = aside(() -> callUntilLetGo(slow));
     SlowGrain.entered.await();
@@ -197,9 +195,7 @@ final class RemoteCallsTest {
   void callersWhoseLinkBrokeLeaveNoCallToBegin() throws Exception {
     var a = start(A);
     var b = start(B);
-    SlowGrain.entered = new CountDownLatch(1);
-    SlowGrain.go = new CountDownLatch(1);
-    SlowGrain.failure = new CompletableFuture<>();
+    SlowGrain.hold();
     var slow = a.grains().get(Slow.class, "s");
     var holder =
         aside(() -> assertThrows(OutcomeUnknownException.class, () -> callUntilLetGo(slow)));
@@ -284,6 +280,13 @@ final class RemoteCallsTest {
       this.context = context;
     }
 
+    /** The next call that enters waits until it is let go. */
+    static void hold() {
+      entered = new CountDownLatch(1);
+      go = new CountDownLatch(1);
+      failure = new CompletableFuture<>();
+    }
+
     @Override
     public void callWhenLetGo(String cell) {
       entered.countDown();
@@ -299,9 +302,7 @@ final class RemoteCallsTest {
 
   @Test
   void aTurnThatGoesOnAfterItsGrainWasHandedOffMayCallNobody() throws Exception {
-    SlowGrain.entered = new CountDownLatch(1);
-    SlowGrain.go = new CountDownLatch(1);
-    SlowGrain.failure = new CompletableFuture<>();
+    SlowGrain.hold();
     var b = start(B);
     var slow = b.grains().get(Slow.class, "s");
     var call =
