@@ -163,7 +163,7 @@ public final class ClusterNode implements Node {
             unreached,
             tenure,
             time,
-            new OwnLinks(),
+            links,
             new FromEvidence());
     this.log = new LifeLog(self, time, USUAL);
     try {
@@ -505,29 +505,6 @@ public final class ClusterNode implements Node {
   }
 
   // What the world tells it
-
-  private final class OwnLinks implements LinkEvidence.Links {
-
-    @Override
-    public boolean isConnected(NodeId other) {
-      return links.isConnected(other);
-    }
-
-    @Override
-    public boolean wasConnected(NodeId other) {
-      return links.wasConnected(other);
-    }
-
-    @Override
-    public long brokenNanos(NodeId other) {
-      return links.brokenNanos(other);
-    }
-
-    @Override
-    public int connected() {
-      return links.counts().connected();
-    }
-  }
 
   private final class FromEvidence implements LinkEvidence.Node {
 

@@ -1,5 +1,6 @@
 package dev.evergreen.cluster;
 
+import dev.evergreen.cluster.links.Reach;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
@@ -19,22 +20,6 @@ final class LinkEvidence {
 
   /** Pekko knows of a death sooner than so long after a connection has ended. */
   private static final long UNKNOWN_DEATH_NANOS = Duration.ofSeconds(15).toNanos();
-
-  /** The links of this node. */
-  interface Links {
-
-    /** Whether there is a connection to a node. */
-    boolean isConnected(NodeId other);
-
-    /** Whether there has been one since the node was admitted. */
-    boolean wasConnected(NodeId other);
-
-    /** For how long there has been none: since the last one, or since the node was admitted. */
-    long brokenNanos(NodeId other);
-
-    /** How many connections there are. */
-    int connected();
-  }
 
   /** What this node makes of it. */
   interface Node {
@@ -65,7 +50,7 @@ final class LinkEvidence {
   private final long unreachedNanos;
   private final Tenure tenure;
   private final Clock clock;
-  private final Links links;
+  private final Reach links;
   private final Node node;
 
   /** Members to whom a connection has ended, and when the last did. */
@@ -90,7 +75,7 @@ final class LinkEvidence {
       Duration unreached,
       Tenure tenure,
       Clock clock,
-      Links links,
+      Reach links,
       Node node) {
     this.self = self;
     this.members = members;

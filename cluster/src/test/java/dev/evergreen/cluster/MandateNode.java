@@ -1,6 +1,7 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.cluster.Gossip.Part;
+import dev.evergreen.cluster.links.Reach;
 import dev.evergreen.core.sim.VirtualTime;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
@@ -26,8 +27,7 @@ import java.util.stream.Collectors;
  * node; what is Pekko's is a model. Pekko gives a partition to a node only when all who had it are
  * removed, as the oldest member knows, or have handed it over.
  */
-final class MandateNode
-    implements Members.Listener, Survivors.Node, LinkEvidence.Links, LinkEvidence.Node {
+final class MandateNode implements Members.Listener, Survivors.Node, Reach, LinkEvidence.Node {
 
   private static final long MILLI = 1_000_000;
   private static final long TICK = 200 * MILLI;
