@@ -2,22 +2,31 @@ package dev.evergreen.store;
 
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 
 /**
  * The memory that slow readers and half-received values keep from being reclaimed, counted by the
  * segments that they pin; a segment that several share counts once. Together they get a tenth of
- * the memory, so that they can never stop the store; a single one that needs more gets it.
+ * the memory, or three tenths as long as another one is free, so that they can never stop the
+ * store; a single one that needs more gets it.
  */
 final class Holds {
   private final AtomicLong held = new AtomicLong();
   private final AtomicLong refusals = new AtomicLong();
   private final AtomicIntegerArray sharers;
   private final int segmentSize;
+  private final LongSupplier free;
   private volatile long bound;
 
-  Holds(long limit, int segments, int segmentSize) {
+  /**
+   * Of none yet.
+   *
+   * @param free how many bytes of the memory are free, and are lent to holders
+   */
+  Holds(long limit, int segments, int segmentSize, LongSupplier free) {
     sharers = new AtomicIntegerArray(segments);
     this.segmentSize = segmentSize;
+    this.free = free;
     limit(limit);
   }
 
@@ -28,7 +37,7 @@ final class Holds {
   boolean take(long bytes) {
     while (true) {
       long now = held.get();
-      if (now != 0 && bytes != 0 && now + bytes > bound) {
+      if (now != 0 && bytes != 0 && now + bytes > most()) {
         refusals.incrementAndGet();
         return false;
       }
@@ -36,6 +45,10 @@ final class Holds {
         return true;
       }
     }
+  }
+
+  private long most() {
+    return free.getAsLong() < bound ? bound : 3 * bound;
   }
 
   /**
@@ -72,7 +85,7 @@ final class Holds {
   }
 
   boolean isHeldUp() {
-    return 2 * held.get() > bound;
+    return 2 * held.get() > most();
   }
 
   /** How often something was refused; by what is held now one cannot tell, as it may be gone. */

@@ -48,7 +48,12 @@ final class Items {
     segments = new Segments(limit, capacity, life::now);
     index = new Index(capacity / LEAST_RECORD, records, hash, arena);
     ghosts = new Ghosts(limit);
-    holds = new Holds(limit, segments.count(), segments.size);
+    holds =
+        new Holds(
+            limit,
+            segments.count(),
+            segments.size,
+            () -> options.lends() ? (long) segments.free() * segments.size : 0);
     this.life = life;
   }
 

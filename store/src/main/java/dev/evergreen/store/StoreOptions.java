@@ -9,8 +9,11 @@ package dev.evergreen.store;
  *     more, 63 with client flags; at most half of the limit and 1 GiB
  * @param evicts whether old items make room for new ones; otherwise a store that is full refuses
  * @param numbers whether items have CAS numbers; otherwise all have 0, which none can ask for
+ * @param lends whether holders get more than a tenth of the memory while another tenth is free:
+ *     three tenths, which they keep when it is not free any more
  */
-public record StoreOptions(long limit, int itemLimit, boolean evicts, boolean numbers) {
+public record StoreOptions(
+    long limit, int itemLimit, boolean evicts, boolean numbers, boolean lends) {
   static final int LEAST_LIMIT = 1 << 20;
 
   /** The largest possible {@link #itemLimit}. */
@@ -35,7 +38,12 @@ public record StoreOptions(long limit, int itemLimit, boolean evicts, boolean nu
     }
   }
 
-  /** A store whose items have CAS numbers. */
+  /** A store that lends nothing. */
+  public StoreOptions(long limit, int itemLimit, boolean evicts, boolean numbers) {
+    this(limit, itemLimit, evicts, numbers, false);
+  }
+
+  /** A store whose items have CAS numbers, and that lends nothing. */
   public StoreOptions(long limit, int itemLimit, boolean evicts) {
     this(limit, itemLimit, evicts, true);
   }
@@ -43,6 +51,11 @@ public record StoreOptions(long limit, int itemLimit, boolean evicts, boolean nu
   /** A store that evicts, with items of up to 1 MiB, or half of the limit if that is less. */
   public static StoreOptions of(long limit) {
     return new StoreOptions(limit, (int) Math.min(limit / 2, 1 << 20), true);
+  }
+
+  /** The same limits, with another {@link #lends}. */
+  public StoreOptions lending(boolean lends) {
+    return new StoreOptions(limit, itemLimit, evicts, numbers, lends);
   }
 
   boolean takes(int keyLength, long valueLength, int flags) {

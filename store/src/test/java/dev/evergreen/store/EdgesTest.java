@@ -17,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntConsumer;
 import java.util.function.IntSupplier;
 import java.util.stream.IntStream;
@@ -303,7 +304,7 @@ class EdgesTest {
 
   @Test
   void aTenthMayBeHeldToTheLastByte() {
-    var holds = new Holds(1_000, 1, 30);
+    var holds = new Holds(1_000, 1, 30, () -> 0);
     assertTrue(holds.take(70));
     assertTrue(holds.takeShare(0));
     assertFalse(holds.take(1));
@@ -312,10 +313,26 @@ class EdgesTest {
     assertTrue(holds.take(70));
   }
 
+  /** Seen: one slow reader had all of a tenth, and who else read was cut off, of an empty store. */
+  @Test
+  void threeTenthsMayBeHeldWhileAnotherIsFree() {
+    var free = new AtomicLong(100);
+    var holds = new Holds(1_000, 1, 30, free::get);
+    assertTrue(holds.take(150));
+    assertFalse(holds.isHeldUp());
+    assertTrue(holds.take(150));
+    assertTrue(holds.isHeldUp());
+    assertFalse(holds.take(1));
+    holds.giveBack(150);
+    free.set(99);
+    assertTrue(holds.isHeldUp());
+    assertFalse(holds.take(1));
+  }
+
   /** Else it could never be read. */
   @Test
   void whatIsLargerThanATenthIsHeldAlone() {
-    var holds = new Holds(1_000, 1, 30);
+    var holds = new Holds(1_000, 1, 30, () -> 0);
     assertTrue(holds.take(500));
     assertFalse(holds.take(1));
     assertEquals(1, holds.refusals());

@@ -90,7 +90,7 @@ class SlowReadersTest {
 
   @Test
   void slowReadersOfMemoryLeaveItToOthers() throws Exception {
-    try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
+    try (var storage = Storage.open(StorageOptions.memory(40 * MIB))) {
       var slow = new ArrayList<Lease>();
       for (int i = 0; i < 2 * READERS; i++) {
         slow.add(stored(storage, "slow" + i));
