@@ -17,6 +17,7 @@ import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Nanos;
 import dev.evergreen.core.work.NumberedCalls;
 import dev.evergreen.core.work.Room;
+import dev.evergreen.core.work.SeenCalls;
 import dev.evergreen.core.work.StackRoom;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;

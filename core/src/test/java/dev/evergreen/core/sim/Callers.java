@@ -57,6 +57,16 @@ final class Callers {
     return perform(false, body);
   }
 
+  /** Sleeps, which an interrupt ends. */
+  void sleep(Runnable sleep) {
+    perform(
+        true,
+        () -> {
+          sleep.run();
+          return true;
+        });
+  }
+
   private <T, E extends Exception> T perform(boolean once, Body<T, E> body) throws E {
     if (random == null || random.nextInt(once ? ONE_IN : ONE_COMPUTATION_IN) > 0) {
       return body.run();

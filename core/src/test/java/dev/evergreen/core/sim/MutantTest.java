@@ -75,7 +75,7 @@ final class MutantTest {
             new Caught(
                 new Mutant.LeavesOut("engine.RootComputation", "doubts", "wake"), "violated 1"),
             // A repeated message is a repeated call.
-            new Caught(new Mutant.SaysYes("engine.SeenCalls", "add"), "violated 3"),
+            new Caught(new Mutant.SaysYes("work.SeenCalls", "add"), "violated 3"),
             // In a re-entrant grain the outer operation takes back what the inner one has saved.
             new Caught(OUTER_TAKES_BACK, "violated 3"),
             // Two branches that come back to one are inside together.
@@ -86,9 +86,10 @@ final class MutantTest {
                 "GrainTimeoutException: Ring/"),
             // What was computed without branches, as its thread was interrupted, was shown.
             new Caught(
-                new Mutant.Says(
-                    "engine.Branches", "t instanceof CallInterruptedException &&", "false &&"),
+                new Mutant.Says("engine.Branches", "!reader.goesOnWithoutAnswers()", "false"),
                 "violated 1"),
+            // What an interrupt had ended was the result.
+            new Caught(new Mutant.DoesNothing("engine.Summary$Run", "isOfInterrupt"), "violated 1"),
             // An older node saves over what a newer one has written.
             new Caught(OLDER_SAVES_OVER, "violated 3"))
         .filter(caught -> chosen(caught.mutant()));
