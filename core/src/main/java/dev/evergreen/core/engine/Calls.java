@@ -263,7 +263,7 @@ final class Calls implements Turn.Departures {
       } finally {
         pending.remove(attempt.id);
         ends(attempt);
-        if (!attempt.ended()) { // as in here()
+        if (attempt.answer == null) { // as in here(); it may have gone by the next link
           base.peers().send(to, new Message.Withdraw(attempt.id));
         }
       }

@@ -182,6 +182,24 @@ final class MutantTest {
             // So did who called another node, whatever ended that.
             new Caught(
                 new Mutant.LeavesOut("engine.Calls", "withdrawn", "withdraw"), "nobody waits"),
+            // So did who raced another branch, and lost.
+            new Caught(
+                new Mutant.Says(
+                    "engine.Calls",
+                    "if (attempt.answer == null) {",
+                    "if (attempt.answer == null && (scope == null || !scope.cancelled())) {"),
+                "nobody waits"),
+            // So did who had called by a link after the broken one, of which the news came late.
+            new Caught(
+                new Mutant.Says(
+                    "engine.Calls", "if (attempt.answer == null) {", "if (!attempt.ended()) {"),
+                "nobody waits"),
+            // Whose link has broken left its calls to begin.
+            new Caught(new Mutant.LeavesOut("engine.Calls", "breakOff", "forEach"), "nobody waits"),
+            // A call began that comes after it was taken back.
+            new Caught(
+                new Mutant.Says("engine.Calls", "if (!isFirst(from, id, 0)) {", "{"),
+                "nobody waits"),
             // What was withdrawn counted as open.
             new Caught(
                 new Mutant.LeavesOut("engine.Calls", "withdraw", "decrementAndGet"),
