@@ -344,6 +344,11 @@ final class MutantTest {
                         + " Content.Failed(instead, failure(0)), standing.line); }"),
                 "one reader is impatient, the other is not",
                 "violated 1: nothing is delayed"),
+            // What an interrupt had ended was the result.
+            new Fault(
+                new Mutant.DoesNothing("engine.Summary$Run", "isOfInterrupt"),
+                "whoever computes is interrupted, wherever it waits",
+                "violated 1"),
             // What a reader went on with after a time-out counted as current.
             new Fault(
                 new Mutant.Says(
