@@ -77,9 +77,6 @@ public final class ClusterNode implements Node {
   private static final long PEKKO_MILLIS = 1_000;
   private static final long LOOK_NANOS = Duration.ofSeconds(1).toNanos();
 
-  /** Pekko knows of a death sooner than so long after a connection has ended. */
-  private static final long UNKNOWN_DEATH_NANOS = Duration.ofSeconds(15).toNanos();
-
   private static final RandomGenerator RANDOM = () -> ThreadLocalRandom.current().nextLong();
 
   private static final String GIVEN_UP =
@@ -102,6 +99,7 @@ public final class ClusterNode implements Node {
   private final Partitions partitions;
   private final EngineNode node;
   private final LifeLog log;
+  private final LinkEvidence evidence;
   private final ConcurrentHashMap<NodeId, Member> members = new ConcurrentHashMap<>();
   private final CompletableFuture<Done> up = new CompletableFuture<>();
 
@@ -110,22 +108,11 @@ public final class ClusterNode implements Node {
 
   private final CompletableFuture<Done> ended = new CompletableFuture<>();
 
-  /** Members to whom a connection has ended, and when the last did, by the system's nanoseconds. */
-  private final Map<NodeId, Long> lost = new ConcurrentHashMap<>();
-
-  /** Members whose hosts refuse connections since the last one ended, which is evidence. */
-  private final Set<NodeId> refusing = ConcurrentHashMap.newKeySet();
-
-  /** Addresses of members that Pekko's failure detector is to miss. */
-  private final Set<String> missed;
-
-  /** After so long without a connection for calls a node is missed that had one. */
-  private final long unreachedNanos;
+  /** After so long without a connection for calls a node is not reached. */
+  private final Duration unreached;
 
   /** Members that say no port for links, as was logged. */
   private final Set<NodeId> withoutLinks = ConcurrentHashMap.newKeySet();
-
-  private volatile Map<NodeId, Set<NodeId>> missedBy = Map.of();
 
   private volatile @Nullable ActorRef rosters;
   private volatile @Nullable ActorRef memberEvents;
@@ -142,7 +129,6 @@ public final class ClusterNode implements Node {
     this.whenFenced = builder.whenFenced;
     var security = settings.security().orElse(null);
     var linkSettings = builder.links.apply(LinkSettings.of(settings.name()));
-    this.unreachedNanos = linkSettings.deadAfter().toNanos();
     try {
       this.links = bindLinks(settings, linkSettings);
     } catch (RuntimeException e) {
@@ -157,7 +143,6 @@ public final class ClusterNode implements Node {
       time.close();
       throw e instanceof IllegalArgumentException refused ? refused : notStarted(settings, e);
     }
-    this.missed = CrashDetector.of(system.eventStream());
     this.cluster = Cluster.get(system);
     this.self = Member.idOf(cluster.selfUniqueAddress());
     this.workers = new Workers(time, time, RANDOM);
@@ -168,7 +153,18 @@ public final class ClusterNode implements Node {
             PekkoSystem.marginOtherwise(system),
             links::ping,
             workers);
+    this.unreached = linkSettings.deadAfter();
     this.survivors = new Survivors(tenure, workers, new AsSurvivor());
+    this.evidence =
+        new LinkEvidence(
+            self,
+            members,
+            CrashDetector.of(system.eventStream()),
+            unreached,
+            tenure,
+            time,
+            links,
+            new FromEvidence());
     this.log = new LifeLog(self, time, USUAL);
     try {
       this.mandate = mandate(builder.storage);
@@ -287,7 +283,7 @@ public final class ClusterNode implements Node {
             "members");
     var started =
         Sharding.start(
-            system, settings, node, partitions, self, this::someMayBeDead, this::isReached);
+            system, settings, node, partitions, self, evidence::someMayBeDead, evidence::isReached);
     region = started;
     var asking =
         system.actorOf(
@@ -373,28 +369,17 @@ public final class ClusterNode implements Node {
       return false;
     }
     wasReady |= partitions.allKnown();
-    return wasReady && isConnected();
+    return wasReady && evidence.isConnected();
   }
 
-  /** Whether some member may have died without Pekko knowing it by now. */
-  private boolean someMayBeDead() {
-    long now = System.nanoTime();
-    return lost.entrySet().stream()
-        .anyMatch(
-            one -> now - one.getValue() < UNKNOWN_DEATH_NANOS && !links.isConnected(one.getKey()));
-  }
-
-  private boolean isConnected() {
-    var voters = tenure.voters();
-    return 2 * voters.stream().filter(this::isReached).count() >= voters.size();
+  /** Whether calls reach a node. */
+  boolean isReached(NodeId other) {
+    return evidence.isReached(other);
   }
 
   /** Who hosts grains and is heard of, but not connected. */
   private List<String> notReached() {
-    return members.values().stream()
-        .filter(member -> member.votes() && member.reachable() && !isReached(member.id()))
-        .map(ClusterNode::withLinks)
-        .toList();
+    return evidence.notReached().stream().map(ClusterNode::withLinks).toList();
   }
 
   private static String withLinks(Member member) {
@@ -407,28 +392,9 @@ public final class ClusterNode implements Node {
     }
   }
 
-  /** Whether calls reach a node. */
-  boolean isReached(NodeId other) {
-    return other.equals(self) || links.isConnected(other);
-  }
-
-  /** Whether it may be given partitions; who is cut off itself knows nothing against it. */
-  private boolean isReached(String address) {
-    return !isConnected()
-        || members.keySet().stream()
-            .anyMatch(other -> other.address().equals(address) && isReached(other));
-  }
-
-  /**
-   * Has Pekko miss whom it hears, but calls do not reach any more: its grains would be nobody's. It
-   * may be this node that the others do not reach, which the majority decides. What is wrong may
-   * also be something that concerns all; then nobody is connected to more than half, and nobody is
-   * missed. Whom calls have never reached nobody misses: one of the two ends by itself ({@link
-   * Unreached}).
-   */
   private void lookWhoIsNotReached() {
     try {
-      members.values().forEach(this::lookWhetherReached);
+      evidence.look();
     } finally {
       if (!ended.isDone()) {
         time.after(LOOK_NANOS, this::lookWhoIsNotReached);
@@ -436,91 +402,11 @@ public final class ClusterNode implements Node {
     }
   }
 
-  private void lookWhetherReached(Member member) {
-    var own = members.get(self);
-    if (own == null || member.id().equals(self)) {
-      return;
-    }
-    boolean needed = member.isUp() && Unreached.needEachOther(own, member);
-    boolean wasReached = links.wasConnected(member.id());
-    long nanos = links.brokenNanos(member.id());
-    lookWhetherMissed(member, needed && wasReached && nanos > unreachedNanos && mayJudge());
-    if (needed && !wasReached && nanos > unreachedNanos && member.reachable()) {
-      wasNotReached(own, member, nanos);
-    }
-  }
-
-  private void lookWhetherMissed(Member member, boolean unreached) {
-    var other = member.id();
-    if (!unreached && !refusing.contains(other)) {
-      missed.remove(other.address());
-    } else if (unreached && missed.add(other.address())) {
-      log.warning("not-reached", "other", other, "port", member.linkPort());
-    }
-  }
-
-  /** Pekko knows which of the two came up before the other, so that both agree. */
-  private void wasNotReached(Member own, Member other, long nanos) {
-    for (var member : cluster.state().getMembers()) {
-      if (Member.idOf(member).equals(other.id())) {
-        var patience = Unreached.patience(settings.joinWithin(), Member.joinWithin(member));
-        boolean isOlder = member.isOlderThan(cluster.selfMember());
-        if (nanos > unreachedNanos + patience.toNanos()
-            && Unreached.endsItself(own, other, isOlder, reachesHostBut(other.id()))) {
-          endAsNeverReached(other, nanos);
-        }
-      }
-    }
-  }
-
-  /** On a thread of its own, as this one is that of the timers. */
-  private void endAsNeverReached(Member other, long nanos) {
-    Thread.startVirtualThread(
-        () ->
-            fence(
-                "within %d s there was never a connection for calls to %s. %s"
-                    .formatted(
-                        TimeUnit.NANOSECONDS.toSeconds(nanos), withLinks(other), CAN_THEY_REACH)));
-  }
-
-  private boolean reachesHostBut(NodeId unreached) {
-    return members.values().stream()
-        .filter(member -> member.votes() && !member.id().equals(unreached))
-        .anyMatch(member -> isReached(member.id()));
-  }
-
-  private boolean mayJudge() {
-    return CrashDetector.mayJudge(links.counts().connected(), memberCount());
-  }
-
-  /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
-  private int memberCount() {
-    return (int) members.values().stream().filter(Member::isUp).count() + tenure.givenUpCount();
-  }
-
-  /**
-   * Gives up whose processes have ended, as all say who are heard. Missed first: the others need
-   * not have seen what a node that is missed should see.
-   */
-  private void giveUpTheDead() {
-    if (leaving || refusing.isEmpty()) {
-      return;
-    }
-    var heard =
-        members.values().stream()
-            .filter(member -> member.votes() && !missed.contains(member.id().address()))
-            .map(Member::id)
-            .filter(other -> !other.equals(self))
-            .toList();
-    var all = cluster.state().members();
-    for (var member : cluster.state().getMembers()) {
-      var other = Member.idOf(member);
-      if (refusing.contains(other)
-          && missed.contains(other.address())
-          && CrashDetector.allMiss(other, heard, missedBy, all.size())) {
-        giveUp(member, memberCount());
-      }
-    }
+  /** All whom Pekko knows. */
+  private List<NodeId> all() {
+    var all = new ArrayList<NodeId>();
+    cluster.state().getMembers().forEach(member -> all.add(Member.idOf(member)));
+    return all;
   }
 
   /**
@@ -528,11 +414,15 @@ public final class ClusterNode implements Node {
    *
    * @param count of them all, as far as they have a part in it
    */
-  private void giveUp(org.apache.pekko.cluster.Member member, int count) {
+  private void giveUp(NodeId other, int count) {
     if (count == 2) {
-      tenure.left(Member.idOf(member));
+      tenure.left(other);
     }
-    cluster.down(member.address());
+    for (var member : cluster.state().getMembers()) {
+      if (Member.idOf(member).equals(other)) {
+        cluster.down(member.address());
+      }
+    }
   }
 
   /** Whether the process can be of use again: false once it is fenced or has stopped. */
@@ -554,10 +444,10 @@ public final class ClusterNode implements Node {
       throw new IllegalArgumentException(
           address + " is this node, which leaves by close() or 'drain'");
     }
-    for (var member : cluster.state().getMembers()) {
-      if (Member.idOf(member).address().equals(address)) {
-        log.warning("given-up", "other", Member.idOf(member), "because", "an operator said so");
-        giveUp(member, tenure.quorumCount()); // guests have no vote
+    for (var other : all()) {
+      if (other.address().equals(address)) {
+        log.warning("given-up", "other", other, "because", "an operator said so");
+        giveUp(other, tenure.quorumCount()); // guests have no vote
         return;
       }
     }
@@ -616,11 +506,67 @@ public final class ClusterNode implements Node {
 
   // What the world tells it
 
+  private final class FromEvidence implements LinkEvidence.Node {
+
+    @Override
+    public boolean isLeaving() {
+      return leaving;
+    }
+
+    @Override
+    public List<NodeId> all() {
+      return ClusterNode.this.all();
+    }
+
+    @Override
+    public void misses(Member other, boolean asItsHostRefuses) {
+      if (asItsHostRefuses) {
+        var reason = "its host refuses connections";
+        log.warning("declared-dead", "other", other.id(), "because", reason);
+      } else {
+        log.warning("not-reached", "other", other.id(), "port", other.linkPort());
+      }
+    }
+
+    /** Pekko knows which of the two came up before the other, so that both agree. */
+    @Override
+    public void neverReached(Member own, Member other, long nanos) {
+      for (var member : cluster.state().getMembers()) {
+        if (Member.idOf(member).equals(other.id())) {
+          var patience = Unreached.patience(settings.joinWithin(), Member.joinWithin(member));
+          boolean isOlder = member.isOlderThan(cluster.selfMember());
+          boolean reachesAnother = evidence.reachesHostBut(other.id());
+          if (nanos > unreached.plus(patience).toNanos()
+              && Unreached.endsItself(own, other, isOlder, reachesAnother)) {
+            endAsNeverReached(other, nanos);
+          }
+        }
+      }
+    }
+
+    /** On a thread of its own, as this one is that of the timers. */
+    private void endAsNeverReached(Member other, long nanos) {
+      Thread.startVirtualThread(
+          () ->
+              fence(
+                  "within %d s there was never a connection for calls to %s. %s"
+                      .formatted(
+                          TimeUnit.NANOSECONDS.toSeconds(nanos),
+                          withLinks(other),
+                          CAN_THEY_REACH)));
+    }
+
+    @Override
+    public void giveUp(NodeId other) {
+      ClusterNode.this.giveUp(other, evidence.memberCount());
+    }
+  }
+
   private final class FromLinks implements LinkListener {
 
     @Override
     public void connected(NodeId other) {
-      refusing.remove(other);
+      evidence.connected(other);
       lookWhetherItIsReached();
       node.found(grain -> partitions.isAt(grain, other));
     }
@@ -632,26 +578,14 @@ public final class ClusterNode implements Node {
 
     @Override
     public void broken(NodeId other) {
-      if (members.containsKey(other)) {
-        lost.put(other, System.nanoTime());
-      }
-      refusing.remove(other); // it has lived until now
+      evidence.broken(other);
       node.linkBroken(other);
     }
 
     @Override
     public void refused(NodeId other) {
-      var member = members.get(other);
-      boolean evidence = lost.containsKey(other) && member != null && member.isUp();
-      if (!settings.crashEvidence() || !evidence) {
-        return;
-      }
-      refusing.add(other);
-      if (mayJudge()) {
-        if (missed.add(other.address())) {
-          log.warning("declared-dead", "other", other, "because", "its host refuses connections");
-        }
-        giveUpTheDead();
+      if (settings.crashEvidence()) {
+        evidence.refused(other);
       }
     }
 
@@ -736,8 +670,7 @@ public final class ClusterNode implements Node {
 
     @Override
     public void missed(Map<NodeId, Set<NodeId>> by) {
-      missedBy = by;
-      giveUpTheDead();
+      evidence.missed(by);
     }
 
     @Override
@@ -763,7 +696,7 @@ public final class ClusterNode implements Node {
 
     @Override
     public void gone(Set<NodeId> others) {
-      others.forEach(other -> missed.remove(other.address()));
+      evidence.gone(others);
       withoutLinks.removeAll(others);
       survivors.gone(others);
     }
@@ -788,7 +721,7 @@ public final class ClusterNode implements Node {
 
     @Override
     public boolean isDead(NodeId other) {
-      return refusing.contains(other);
+      return evidence.isDead(other);
     }
 
     @Override
@@ -796,8 +729,7 @@ public final class ClusterNode implements Node {
       for (var other : gone) {
         log.usual("member-gone", "other", other);
         links.remove(other);
-        lost.remove(other);
-        refusing.remove(other);
+        evidence.forget(other);
       }
       node.nodesRemoved(gone);
       forget(gone);

@@ -1,12 +1,14 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.cluster.Gossip.Part;
+import dev.evergreen.cluster.links.Reach;
 import dev.evergreen.core.sim.VirtualTime;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.core.work.Workers;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -25,7 +27,7 @@ import java.util.stream.Collectors;
  * node; what is Pekko's is a model. Pekko gives a partition to a node only when all who had it are
  * removed, as the oldest member knows, or have handed it over.
  */
-final class MandateNode implements Members.Listener, Survivors.Node {
+final class MandateNode implements Members.Listener, Survivors.Node, Reach, LinkEvidence.Node {
 
   private static final long MILLI = 1_000_000;
   private static final long TICK = 200 * MILLI;
@@ -33,6 +35,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   private static final long STABLE = 1_000 * MILLI;
   private static final long WEAKLY = 1_500 * MILLI;
   private static final long CONNECTED = 900 * MILLI;
+  private static final Duration UNREACHED = Duration.ofSeconds(4);
   private static final long HAND_OFF = 6_000 * MILLI;
   private static final int CLIENTS = 2;
 
@@ -49,11 +52,11 @@ final class MandateNode implements Members.Listener, Survivors.Node {
   private final Map<Integer, Activation> here = new TreeMap<>();
   private final Set<NodeId> links = new HashSet<>();
   private final Map<NodeId, Long> heard = new HashMap<>();
-  private final Set<NodeId> refusing = new HashSet<>();
-  private final Set<NodeId> missedByLinks = new HashSet<>();
+  private final LinkEvidence evidence;
+  private final Set<NodeId> broken = new HashSet<>();
+  private final Set<String> missedByLinks = new HashSet<>();
   private final Set<NodeId> exited = new HashSet<>();
   private final Map<NodeId, Long> removedAt = new HashMap<>();
-  private Map<NodeId, Set<NodeId>> missedBy = Map.of();
   private Gossip gossip;
   private Set<NodeId> unreachable = Set.of();
   private Set<NodeId> resolving = Set.of();
@@ -109,6 +112,8 @@ final class MandateNode implements Members.Listener, Survivors.Node {
     this.tenure =
         new Tenure(id, world.setting.byEvidence(), world.setting.otherwise(), this::ping, workers);
     this.survivors = new Survivors(tenure, workers, this);
+    this.evidence =
+        new LinkEvidence(id, known, missedByLinks, UNREACHED, tenure, process, this, this);
     this.members = new Members(id, known, this, () -> tell(this::toldAll));
     var states = world.states.new Seen(process, null);
     this.mandate =
@@ -250,8 +255,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   @Override
   public void missed(Map<NodeId, Set<NodeId>> by) {
-    missedBy = by;
-    giveUpTheDead();
+    evidence.missed(by);
   }
 
   @Override
@@ -268,6 +272,7 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   @Override
   public void gone(Set<NodeId> nodes) {
+    evidence.gone(nodes);
     survivors.gone(nodes);
   }
 
@@ -297,13 +302,14 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   @Override
   public boolean isDead(NodeId other) {
-    return refusing.contains(other);
+    return evidence.isDead(other);
   }
 
   @Override
   public void lose(Set<NodeId> others) {
     links.removeAll(others);
-    refusing.removeAll(others);
+    others.forEach(evidence::forget);
+    broken.removeAll(others);
   }
 
   @Override
@@ -416,8 +422,8 @@ final class MandateNode implements Members.Listener, Survivors.Node {
 
   private void heard(NodeId from) {
     heard.put(from, process.nanos());
-    refusing.remove(from);
-    missedByLinks.remove(from);
+    broken.remove(from);
+    evidence.connected(from);
   }
 
   private void wantsToJoin(NodeId joining) {
@@ -484,12 +490,15 @@ final class MandateNode implements Members.Listener, Survivors.Node {
     for (var other : others()) {
       world.send(this, other, o -> o.heartbeat(id));
       if (world.setting.evidence() && world.refuses(this, other) && links.contains(other)) {
-        refusing.add(other);
-        if (mayJudge()) {
-          missedByLinks.add(other);
+        if (broken.add(other)) {
+          evidence.broken(other);
         }
+        evidence.refused(other);
       }
-      if (missedByLinks.contains(other) || quietFor(other) > PAUSE) {
+    }
+    evidence.look();
+    for (var other : others()) {
+      if (missedByLinks.contains(other.address()) || quietFor(other) > PAUSE) {
         missing.add(other);
       }
     }
@@ -497,57 +506,57 @@ final class MandateNode implements Members.Listener, Survivors.Node {
       unreachable = Set.copyOf(missing);
       become(gossip.missing(id, unreachable));
     }
-    giveUpTheDead();
   }
 
   private long quietFor(NodeId other) {
     return process.nanos() - heard.getOrDefault(other, 0L);
   }
 
-  private boolean mayJudge() {
-    long connected =
-        links.stream()
-            .filter(other -> !refusing.contains(other) && quietFor(other) < CONNECTED)
-            .count();
-    return CrashDetector.mayJudge((int) connected, memberCount());
+  @Override
+  public boolean isConnected(NodeId other) {
+    return links.contains(other) && !broken.contains(other) && quietFor(other) < CONNECTED;
   }
 
-  private int memberCount() {
-    return (int) known.values().stream().filter(Member::isUp).count() + tenure.givenUpCount();
+  @Override
+  public boolean wasConnected(NodeId other) {
+    return heard.containsKey(other);
   }
 
-  private void giveUpTheDead() {
-    if (leaving || refusing.isEmpty() || over) {
-      return;
-    }
-    var heardOf =
-        known.values().stream()
-            .filter(member -> member.votes() && !missedByLinks.contains(member.id()))
-            .map(Member::id)
-            .filter(other -> !other.equals(id))
-            .toList();
-    for (var other : others()) {
-      if (refusing.contains(other)
-          && missedByLinks.contains(other)
-          && CrashDetector.allMiss(other, heardOf, missedBy, gossip.parts().size())) {
-        giveUp(other);
-      }
-    }
+  @Override
+  public long brokenNanos(NodeId other) {
+    return !links.contains(other) || isConnected(other) ? 0 : quietFor(other);
   }
+
+  @Override
+  public int connected() {
+    return (int) links.stream().filter(this::isConnected).count();
+  }
+
+  @Override
+  public Collection<NodeId> all() {
+    return List.copyOf(gossip.parts().keySet());
+  }
+
+  @Override
+  public void misses(Member other, boolean asItsHostRefuses) {}
+
+  @Override
+  public void neverReached(Member own, Member other, long nanos) {}
 
   /** As an operator may, and who has evidence. */
-  void giveUp(NodeId other) {
-    if (!world.mayGiveUp(this, other)) {
+  @Override
+  public void giveUp(NodeId other) {
+    if (over || !world.mayGiveUp(this, other)) {
       return;
     }
-    if (memberCount() == 2) {
+    if (evidence.memberCount() == 2) {
       tenure.left(other);
     }
     down(other);
   }
 
   boolean countsTwo() {
-    return memberCount() <= 2;
+    return evidence.memberCount() <= 2;
   }
 
   private void down(NodeId other) {

@@ -148,6 +148,27 @@ final class MandateSimulationTest {
         new Broken("PingedMandate", "left > 0;", "left > Long.MAX_VALUE - 1;", Kind.PINGED, MISSED),
         // Whoever is left decides.
         new Broken("Survivors", "if (tenure.isLargerPart()) {", "if (true) {", Kind.PINGED, MISSED),
+        // Evidence convinces also who is cut off.
+        new Broken(
+            "CrashDetector",
+            "return members <= 2 || 2 * (connected + 1) > members;",
+            "return true;",
+            Kind.FEWER_REFUSED_FENCED,
+            "healthy ones have ended"),
+        // One wire is evidence enough.
+        new Broken(
+            "CrashDetector",
+            "return members > FewestDown.ALL_WATCHED",
+            "return true",
+            Kind.FEWER_REFUSED_FENCED,
+            "healthy ones have ended"),
+        // Who was given up a moment ago counts no more.
+        new Broken(
+            "LinkEvidence",
+            " + tenure.givenUpCount();",
+            ";",
+            Kind.FEWER_REFUSED_FENCED,
+            "healthy ones have ended"),
         // Nobody decides.
         new Broken(
             "Tenure",

@@ -16,7 +16,9 @@ public interface MandateTrials {
     LAST_ONES_FENCED,
     LAST_ONES_PINGED,
     FEWER_DIE_FENCED,
-    FEWER_DIE_PINGED
+    FEWER_DIE_PINGED,
+    FEWER_REFUSED_FENCED,
+    FEWER_REFUSED_PINGED
   }
 
   /** What failed; null if nothing did. */

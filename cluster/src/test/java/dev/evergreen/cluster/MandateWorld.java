@@ -40,7 +40,9 @@ final class MandateWorld {
     /** One node leaves while as many die as stay, less one: nobody comes again. */
     SOME_DIE_WHILE_ONE_LEAVES,
     /** Fewer than half die, and nobody else may end. */
-    FEWER_THAN_HALF_DIE
+    FEWER_THAN_HALF_DIE,
+    /** Fewer than half cannot reach some others, whose hosts refuse them; nobody else may end. */
+    FEWER_THAN_HALF_ARE_REFUSED
   }
 
   /**
@@ -72,6 +74,9 @@ final class MandateWorld {
       return 20 * MILLI;
     }
   }
+
+  private static final Set<Faults> FEWER =
+      Set.of(Faults.FEWER_THAN_HALF_DIE, Faults.FEWER_THAN_HALF_ARE_REFUSED);
 
   final Setting setting;
   final VirtualTime time;
@@ -126,10 +131,11 @@ final class MandateWorld {
       case ANY -> anyFaults();
       case SOME_DIE_WHILE_ONE_LEAVES -> someDieWhileOneLeaves();
       case FEWER_THAN_HALF_DIE -> fewerThanHalfDie();
+      case FEWER_THAN_HALF_ARE_REFUSED -> fewerThanHalfAreRefused();
     }
     end();
     checkAllGoesOn();
-    if (setting.faults() == Faults.FEWER_THAN_HALF_DIE) {
+    if (FEWER.contains(setting.faults())) {
       checkTheOthersAreLeft();
     }
   }
@@ -440,6 +446,32 @@ final class MandateWorld {
   private void fewerThanHalfDie() {
     fewerThanHalfAreKilled();
     pause(6 * SECOND);
+  }
+
+  /**
+   * Wire by wire, but so soon that nobody has decided by then: some wires, or all to those outside.
+   */
+  private void fewerThanHalfAreRefused() {
+    var outside = new ArrayList<>(order);
+    var few = new ArrayList<MandateNode>();
+    for (int i = random.nextInt(dying()); i >= 0; i--) {
+      few.add(outside.remove(random.nextInt(outside.size())));
+    }
+    boolean all = random.nextBoolean();
+    for (var one : few) {
+      for (var other : outside) {
+        if (all || random.nextBoolean()) {
+          time.world()
+              .after(
+                  random.nextLong(SECOND / 4),
+                  () -> {
+                    refused.add(wire(one, other));
+                    refused.add(wire(other, one));
+                  });
+        }
+      }
+    }
+    pause(12 * SECOND);
   }
 
   /** Each within three seconds; answers who is left. */

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * The links of one node: one connection to each other member, which whichever of the two has the
  * lower {@link NodeId} makes, and makes again when it breaks. Thread-safe.
  */
-public final class NodeLinks implements Links, AutoCloseable {
+public final class NodeLinks implements Links, Reach, AutoCloseable {
 
   private static final int SEND_BUFFER = 256 << 10;
   private static final int BACKLOG = 128;
@@ -202,25 +202,31 @@ public final class NodeLinks implements Links, AutoCloseable {
     return links.containsKey(node);
   }
 
-  /** Whether there is a connection to a node. */
+  @Override
   public boolean isConnected(NodeId node) {
     var link = links.get(node);
     return link != null && link.isUp();
   }
 
-  /**
-   * For how long there has been no connection to a node: since the last one ended, or since the
-   * node was admitted; 0 if there is one, or the node was not admitted.
-   */
+  @Override
   public long brokenNanos(NodeId node) {
     var link = links.get(node);
     return link == null ? 0 : link.brokenNanos();
   }
 
-  /** Whether there has been a connection to a node since it was admitted. */
+  @Override
   public boolean wasConnected(NodeId node) {
     var link = links.get(node);
     return link != null && link.wasConnected();
+  }
+
+  @Override
+  public int connected() {
+    int connected = 0;
+    for (var link : links.values()) {
+      connected += link.isUp() ? 1 : 0;
+    }
+    return connected;
   }
 
   /**
@@ -239,13 +245,11 @@ public final class NodeLinks implements Links, AutoCloseable {
   /** What has gone over the links so far. */
   @Override
   public LinkCounts counts() {
-    int connected = 0;
     long queued = 0;
     for (var link : links.values()) {
-      connected += link.isUp() ? 1 : 0;
       queued += link.queuedBytes();
     }
-    return counters.now(connected, queued);
+    return counters.now(connected(), queued);
   }
 
   // Accepting
