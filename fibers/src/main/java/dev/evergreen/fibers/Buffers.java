@@ -148,13 +148,12 @@ public final class Buffers {
   /**
    * Like {@link #borrow}, for output that is collected for a connection, by whoever may hold a
    * borrowed one already. The connection's end ends the wait.
+   *
+   * @throws BuffersExhaustedException if none was given back in time: checked, as who collects
+   *     output has more to put in order then than who only begins
    */
-  public static Loan borrowToWrite(Connection at) {
-    try {
-      return lend(at, Need.WRITE);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  public static Loan borrowToWrite(Connection at) throws IOException {
+    return lend(at, Need.WRITE);
   }
 
   /** Like {@link #borrow}, for what goes on at a connection, whose end ends the wait. */

@@ -20,6 +20,7 @@ final class Http1Session {
   private final Input in;
   private final CancelScope draining;
   private final Http1Exchange exchange;
+  private final boolean secure;
   private int inTurn;
   private boolean begun;
 
@@ -29,6 +30,7 @@ final class Http1Session {
     this.connection = connection;
     this.in = in;
     this.draining = draining;
+    this.secure = secure;
     exchange = new Http1Exchange(connection, in, server.settings, draining, secure);
   }
 
@@ -39,7 +41,12 @@ final class Http1Session {
       begun = true;
       going = answer();
     }
-    connection.flush();
+    if (going && secure) {
+      // Else nobody could tell this end from one that was cut off.
+      connection.shutdownOutput();
+    } else {
+      connection.flush();
+    }
   }
 
   /** Waits until something of the next request is there; false if there will be none. */

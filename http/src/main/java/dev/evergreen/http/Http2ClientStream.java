@@ -4,7 +4,6 @@ import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -94,8 +93,6 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
       if (whole) {
         hasEnded();
       }
-    } catch (UncheckedIOException e) {
-      throw e.getCause(); // There was no buffer in time.
     } finally {
       session.unlock();
     }

@@ -11,7 +11,6 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -161,7 +160,7 @@ abstract class Http2Connection {
   void peerTakes(long streams) {}
 
   /** Under the lock: sends the first frames. */
-  final void sendSettings(int... namesAndValues) {
+  final void sendSettings(int... namesAndValues) throws IOException {
     var frame = out.frame(Http2Output.SETTINGS, 0, 0, 3 * namesAndValues.length);
     for (int i = 0; i < namesAndValues.length; i += 2) {
       frame.putShort((short) namesAndValues[i]).putInt(namesAndValues[i + 1]);
@@ -256,7 +255,7 @@ abstract class Http2Connection {
   }
 
   /** So much has come of bodies, be it read or not. */
-  void arrived(int bytes) {}
+  void arrived(int bytes) throws IOException {}
 
   /**
    * A frame has carried something of a message, in either direction.
@@ -268,12 +267,12 @@ abstract class Http2Connection {
   }
 
   /** So much of what has come takes no memory any more. */
-  void consumed(int bytes) {
+  void consumed(int bytes) throws IOException {
     credit(bytes);
   }
 
   /** The peer may send so much more on the whole connection. */
-  final void credit(int bytes) {
+  final void credit(int bytes) throws IOException {
     consumed += bytes;
     if (consumed >= WINDOW / 4) {
       out.frame(Http2Output.WINDOW_UPDATE, 0, consumed);
@@ -302,7 +301,7 @@ abstract class Http2Connection {
     }
     try {
       out.frame(Http2Output.RST_STREAM, stream, code.number);
-    } catch (UncheckedIOException e) {
+    } catch (IOException e) {
       // Who gives it up may be allowed no wait for a buffer: its scope has been cancelled.
       var _ = fibers.spawn(() -> sendLater(stream, code));
     }
@@ -312,7 +311,7 @@ abstract class Http2Connection {
     lock();
     try {
       out.frame(Http2Output.RST_STREAM, stream, code.number);
-    } catch (UncheckedIOException e) {
+    } catch (IOException e) {
       connection.close(); // Else the peer would go on with it.
     } finally {
       unlock();
@@ -517,7 +516,7 @@ abstract class Http2Connection {
     receive(id, ByteBuffer.wrap(bytes), length, ends);
   }
 
-  private void receive(int id, ByteBuffer data, int flowed, boolean ends) throws Http2Exception {
+  private void receive(int id, ByteBuffer data, int flowed, boolean ends) throws IOException {
     lock();
     try {
       receiveWindow -= flowed;
@@ -566,7 +565,7 @@ abstract class Http2Connection {
     }
   }
 
-  private void checkNotIdle(int id) throws Http2Exception {
+  private void checkNotIdle(int id) throws IOException {
     require(wasBegun(id), Code.PROTOCOL_ERROR, "a stream that was not begun");
   }
 
@@ -635,7 +634,7 @@ abstract class Http2Connection {
   }
 
   final void receiveTrailers(Http2Stream stream, Http2Heads.Block block, boolean ends)
-      throws Http2Exception {
+      throws IOException {
     if (stream.peerEnded()) {
       throw Http2Exception.ofStream(stream.id(), Code.STREAM_CLOSED, "fields behind the end");
     }

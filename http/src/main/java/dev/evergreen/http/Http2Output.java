@@ -8,7 +8,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
@@ -184,17 +183,17 @@ final class Http2Output {
   }
 
   /** Under the lock: a buffer with so much room. */
-  private ByteBuffer room(int bytes) {
+  private ByteBuffer room(int bytes) throws IOException {
     awaitRoom(bytes);
     pendingBytes += bytes;
     return pending.getLast().buffer();
   }
 
-  private void awaitRoom(int bytes) {
+  private void awaitRoom(int bytes) throws IOException {
     if (!hasRoom(bytes)) {
       if (over) {
         // Nobody would ever give it back.
-        throw new UncheckedIOException(new ClosedChannelException());
+        throw new ClosedChannelException();
       }
       pending.add(Buffers.borrowToWrite(connection));
     }
@@ -205,7 +204,7 @@ final class Http2Output {
    * what is encoded has to be sent, or the connection is lost for all of its streams. Only a head
    * beyond a buffer may have to wait once more.
    */
-  void awaitRoom(Http2Heads.Head headers) {
+  void awaitRoom(Http2Heads.Head headers) throws IOException {
     awaitRoom(Math.min(headers.mostBytes(), Buffers.SIZE));
   }
 
@@ -215,13 +214,13 @@ final class Http2Output {
   }
 
   /** Under the lock: appends what a client says before all frames. */
-  void preface() {
+  void preface() throws IOException {
     room(Http2Connection.PREFACE.length).put(Http2Connection.PREFACE);
     something.raise();
   }
 
   /** Under the lock: appends a frame of which the caller puts the payload, at most 16 KiB. */
-  ByteBuffer frame(int type, int flags, int stream, int length) {
+  ByteBuffer frame(int type, int flags, int stream, int length) throws IOException {
     boolean wake = pendingBytes == 0;
     var out = room(FRAME_HEAD + length);
     out.put((byte) (length >>> 16)).putShort((short) length);
@@ -233,21 +232,21 @@ final class Http2Output {
   }
 
   /** Under the lock: appends a frame with one number. */
-  void frame(int type, int stream, int number) {
+  void frame(int type, int stream, int number) throws IOException {
     if (isOpen()) {
       frame(type, 0, stream, Integer.BYTES).putInt(number);
     }
   }
 
   /** Under the lock: says, while anything can be sent, that no more is begun on this connection. */
-  void goAway(int last, Http2Exception.Code why) {
+  void goAway(int last, Http2Exception.Code why) throws IOException {
     if (isOpen()) {
       frame(GO_AWAY, 0, 0, 2 * Integer.BYTES).putInt(last).putInt(why.number);
     }
   }
 
   /** Under the lock: appends a part of a body. */
-  void data(int stream, ByteBuffer from, int length, boolean end) {
+  void data(int stream, ByteBuffer from, int length, boolean end) throws IOException {
     var out = frame(DATA, end ? END_STREAM : 0, stream, length);
     out.put(out.position(), from, from.position(), length).position(out.position() + length);
     from.position(from.position() + length);
@@ -267,14 +266,14 @@ final class Http2Output {
     }
     try {
       appendBlock(stream, end);
-    } catch (RuntimeException | Error e) {
+    } catch (IOException | RuntimeException | Error e) {
       // A head that was encoded and does not leave would have the peer misread all later ones.
       connection.close();
       throw e;
     }
   }
 
-  private void appendBlock(int stream, boolean end) {
+  private void appendBlock(int stream, boolean end) throws IOException {
     int type = HEADERS;
     int flags = end ? END_STREAM : 0;
     do {

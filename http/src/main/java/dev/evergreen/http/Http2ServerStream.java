@@ -222,7 +222,11 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
 
   @Override
   public void closeAfterwards() {
-    server.goAway();
+    try {
+      server.goAway();
+    } catch (IOException e) {
+      session.connection.close(); // It cannot be told in any other way.
+    }
   }
 
   @Override
@@ -293,13 +297,21 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     }
   }
 
-  /** Whatever has not ended ends now. */
-  private void finish() {
-    session.lock();
+  private void tryToEnd() {
     try {
       if (responded) {
         endIfSent();
       }
+    } catch (IOException e) {
+      // It could not be told, and is reset.
+    }
+  }
+
+  /** Whatever has not ended ends now. */
+  private void finish() {
+    session.lock();
+    try {
+      tryToEnd();
       if (!isEnded()) {
         session.reset(this, Code.INTERNAL_ERROR);
       } else if (!peerEnded()) {

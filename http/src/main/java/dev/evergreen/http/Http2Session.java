@@ -130,6 +130,18 @@ final class Http2Session extends Http2Connection {
 
   /** Tells the client why, ends all streams, and sends what is left. */
   private void end(Code error, boolean lost) throws IOException {
+    try {
+      tell(error, lost);
+    } finally {
+      out.finish(); // Else who sends would wait for ever.
+    }
+    if (error != Code.NO_ERROR) {
+      connection.shutdownOutput();
+      in.linger(settings.lingering());
+    }
+  }
+
+  private void tell(Code error, boolean lost) throws IOException {
     lock();
     try {
       for (var stream : streams.values()) {
@@ -145,11 +157,6 @@ final class Http2Session extends Http2Connection {
     if (lost) {
       connection.close();
     }
-    out.finish();
-    if (error != Code.NO_ERROR) {
-      connection.shutdownOutput();
-      in.linger(settings.lingering());
-    }
   }
 
   /** A stream's fiber has ended. */
@@ -161,7 +168,7 @@ final class Http2Session extends Http2Connection {
   }
 
   /** No more streams are taken; those that there are come to their end. Any thread. */
-  void goAway() {
+  void goAway() throws IOException {
     lock();
     try {
       if (!goesAway) {
@@ -177,7 +184,7 @@ final class Http2Session extends Http2Connection {
   }
 
   /** RFC 9113 §6.8: a later one names no higher stream, as its client asks elsewhere for these. */
-  private void sendGoAway(Code code) {
+  private void sendGoAway(Code code) throws IOException {
     lastTaken = Math.min(lastTaken, lastStream);
     out.goAway(lastTaken, code);
   }

@@ -122,7 +122,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   // What the session does, under its lock.
 
   /** A part of the body has come. */
-  void receive(ByteBuffer data, int flowed, boolean end) throws Http2Exception {
+  void receive(ByteBuffer data, int flowed, boolean end) throws IOException {
     receiveWindow -= flowed;
     if (receiveWindow < 0) {
       throw Http2Exception.ofStream(id, Code.FLOW_CONTROL_ERROR, "more than the window");
@@ -148,7 +148,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   }
 
   /** Trailers have come, and with them the end. */
-  void receiveTrailers(Fields fields) throws Http2Exception {
+  void receiveTrailers(Fields fields) throws IOException {
     trailers = fields;
     receive(ByteBuffer.allocate(0), 0, true);
   }
@@ -192,7 +192,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     return sendWindow <= Integer.MAX_VALUE;
   }
 
-  private void hasConsumed(int bytes) {
+  private void hasConsumed(int bytes) throws IOException {
     session.consumed(bytes);
     consumed += bytes;
     if (consumed >= WINDOW / 2 && !peerEnded) {
@@ -204,8 +204,13 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   /** Nobody reads what has come. */
   final void dropReceived() {
-    session.consumed(received.bytes());
+    int bytes = received.bytes();
     received.clear();
+    try {
+      session.consumed(bytes);
+    } catch (IOException e) {
+      session.connection.close(); // Else the peer might wait for its window for ever.
+    }
   }
 
   // The body that comes.
@@ -398,7 +403,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     }
   }
 
-  private void appendFrame(ByteBuffer from, int n, int wanted) {
+  private void appendFrame(ByteBuffer from, int n, int wanted) throws IOException {
     boolean last = alone && left == n;
     if (n == wanted || n >= WORTHWHILE) {
       session.carried(n);
@@ -433,7 +438,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   public void flush() {}
 
   /** Under the lock: a body that was all sent is whole, though nobody has told its end. */
-  final void endIfSent() {
+  final void endIfSent() throws IOException {
     if (!ended && left == 0 && session.out.isOpen()) {
       session.out.data(id, ByteBuffer.allocate(0), 0, true);
       hasEnded();

@@ -8,7 +8,6 @@ import dev.evergreen.fibers.Signal;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -65,8 +64,6 @@ final class Http2Upstream extends Http2Connection implements Upstream {
     try {
       upstream.out.preface(); // It leaves with the first frames.
       upstream.sendSettings(2, 0, 6, settings.fieldBytes());
-    } catch (UncheckedIOException e) {
-      throw e.getCause();
     } finally {
       upstream.unlock();
     }
@@ -197,6 +194,14 @@ final class Http2Upstream extends Http2Connection implements Upstream {
   }
 
   private void end(Code error) throws IOException {
+    try {
+      tell(error);
+    } finally {
+      out.finish(); // Else who sends would wait for ever.
+    }
+  }
+
+  private void tell(Code error) throws IOException {
     lock();
     try {
       retired = true;
@@ -210,7 +215,6 @@ final class Http2Upstream extends Http2Connection implements Upstream {
     } finally {
       unlock();
     }
-    out.finish();
   }
 
   @Override
@@ -233,7 +237,7 @@ final class Http2Upstream extends Http2Connection implements Upstream {
    * stream, and must not use up the one that all share.
    */
   @Override
-  void arrived(int bytes) {
+  void arrived(int bytes) throws IOException {
     credit(bytes);
   }
 

@@ -5,14 +5,11 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.fibers.SlowPeers;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -43,8 +40,10 @@ final class Pool {
   /** Those by HTTP/2, each for many at a time. */
   private final ArrayList<Http2Upstream> shared = new ArrayList<>();
 
-  /** Held by who makes a connection that others will share, so that they wait for it. */
-  final ReentrantLock making = new ReentrantLock();
+  /** Whether somebody makes a connection that others will share, so that they wait for it. */
+  private boolean making;
+
+  private final ArrayDeque<Waiter> makers = new ArrayDeque<>();
 
   /** What of the places those may have for whom nobody waits. */
   private static final int BACKGROUND_SHARE = 8;
@@ -103,14 +102,33 @@ final class Pool {
    *
    * @throws UpstreamBusyException if that takes longer than it should
    */
-  void lockMaking() throws IOException {
-    try {
-      if (!making.tryLock(limits.patience().toNanos(), TimeUnit.NANOSECONDS)) {
-        throw new UpstreamBusyException(origin);
+  void beginMaking() throws IOException {
+    var waiter = new Waiter(fibers);
+    synchronized (this) {
+      if (!making) {
+        making = true;
+        return;
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw (IOException) new InterruptedIOException("interrupted").initCause(e);
+      makers.add(waiter);
+    }
+    long until = System.nanoTime() + limits.patience().toNanos();
+    try {
+      while (!isServed(waiter)) {
+        waiter.signal.await(Duration.ofNanos(until - System.nanoTime()));
+      }
+    } catch (IOException e) {
+      if (leave(makers, waiter)) {
+        endMaking();
+      }
+      throw reason(e);
+    }
+  }
+
+  synchronized void endMaking() {
+    var next = makers.poll();
+    making = next != null;
+    if (next != null) {
+      next.serve(null);
     }
   }
 
@@ -222,16 +240,21 @@ final class Pool {
       awaitTurn(waiter);
       return waiter.connection;
     } catch (IOException e) {
-      boolean served;
-      synchronized (this) {
-        waiters.remove(waiter);
-        served = waiter.served;
-      }
-      if (served) {
+      if (leave(waiters, waiter)) {
         giveBack(waiter.connection);
       }
-      throw e instanceof SocketTimeoutException ? new UpstreamBusyException(origin) : e;
+      throw reason(e);
     }
+  }
+
+  /** Whether who gives up was served meanwhile. */
+  private synchronized boolean leave(ArrayDeque<Waiter> all, Waiter waiter) {
+    all.remove(waiter);
+    return waiter.served;
+  }
+
+  private IOException reason(IOException why) {
+    return why instanceof SocketTimeoutException ? new UpstreamBusyException(origin) : why;
   }
 
   /**

@@ -105,7 +105,7 @@ public final class Upstreams implements AutoCloseable {
   /** Waits for the connection that another makes, or makes one for the others. */
   private ClientExchange shareNext(Pool pool, Origin origin, boolean fresh) throws IOException {
     var before = pool.failure();
-    pool.lockMaking();
+    pool.beginMaking();
     try {
       var made = pool.share();
       if (made != null) {
@@ -123,7 +123,7 @@ public final class Upstreams implements AutoCloseable {
       pool.failed(e);
       throw e;
     } finally {
-      pool.making.unlock();
+      pool.endMaking();
     }
   }
 

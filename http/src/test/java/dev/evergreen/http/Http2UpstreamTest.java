@@ -13,19 +13,22 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.MemoryPair;
 import dev.evergreen.fibers.Pace;
+import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.AfterEach;
@@ -120,7 +123,7 @@ class Http2UpstreamTest {
   /** Seen: a client that left while its head waited for a buffer ended the exchanges of all. */
   @Test
   void whoLeavesWhileItsHeadWaitsForABufferEndsNobodyElsesExchange() throws Exception {
-    var asked = new CountDownLatch(1);
+    var asked = new CountDownLatch(2);
     var answer = new CountDownLatch(1);
     var origin =
         origin(
@@ -132,26 +135,13 @@ class Http2UpstreamTest {
               Talk.echo(exchange);
             });
     var first = Talk.start(() -> get(origin, get("/first")));
-    asked.await();
     var held = new ArrayList<Buffers.Loan>();
     var left = CancelScope.within(Duration.ZERO);
     var given = upstreams.open(origin);
     given.send(get("/first"));
+    asked.await();
     try (var exchange = upstreams.open(origin)) {
-      Buffers.limit(Buffers.count() + 32);
-      Stream.<Supplier<Buffers.Loan>>of(
-              Buffers::borrow, () -> Buffers.borrowToWrite(exchange.connection()))
-          .forEach(
-              lend ->
-                  assertThrows(
-                      UncheckedIOException.class,
-                      () ->
-                          left.run(
-                              () -> {
-                                while (true) {
-                                  held.add(lend.get());
-                                }
-                              })));
+      borrowAll(held, exchange.connection());
       assertThrows(IOException.class, () -> left.run(() -> exchange.send(get("/second"))));
       var session = assertInstanceOf(Http2ClientStream.class, exchange).session;
       assertEquals(2, session.streams.size(), "what was not sent is kept nowhere");
@@ -166,6 +156,47 @@ class Http2UpstreamTest {
     assertEquals("200 GET /first a /first||", first.get());
     assertEquals("200 GET /third a /third||", get(origin, get("/third")));
     assertEquals(1, connections.get());
+  }
+
+  /**
+   * All that who begins may have, and then all that a writer may have. It waits a moment for each,
+   * as processors give what lies ready with them only when somebody waits.
+   */
+  private static void borrowAll(List<Buffers.Loan> held, Connection connection) {
+    Buffers.limit(Buffers.count() + 32);
+    for (var lend :
+        List.<Callable<Buffers.Loan>>of(Buffers::borrow, () -> Buffers.borrowToWrite(connection))) {
+      assertThrows(
+          Exception.class,
+          () -> {
+            while (true) {
+              held.add(CancelScope.within(Duration.ofMillis(20)).call(lend::call));
+            }
+          });
+    }
+  }
+
+  /** Seen: the fiber that sends waited for ever, as nothing told it that all had ended. */
+  @Test
+  void noFiberStaysOfAConnectionWhoseEndFindsNoBuffer() throws Exception {
+    var origin = origin(Talk::echo);
+    var held = new ArrayList<Buffers.Loan>();
+    long before;
+    try (var pair = MemoryPair.of(Talk.FIBERS, MemoryPair.CAPACITY, MemoryPair.CAPACITY)) {
+      before = Talk.FIBERS.report().fibers();
+      assertEquals("200 GET /a a /a||", get(origin, get("/a")));
+      borrowAll(held, pair.near());
+      upstreams.close();
+      while (upstreams.connections(origin) > 0) {
+        Thread.sleep(1);
+      }
+    } finally {
+      Buffers.limit(Buffers.capacity());
+      held.forEach(Buffers.Loan::close);
+    }
+    while (Talk.FIBERS.report().fibers() > before) {
+      Thread.sleep(1);
+    }
   }
 
   /** Some origins wait for the settings for two seconds only, which a busy machine may take. */
@@ -429,12 +460,18 @@ class Http2UpstreamTest {
           () -> failures.add(assertThrows(IOException.class, () -> secure.open(origin)));
       Talk.FIBERS.spawn(open);
       dialled.await();
+      var leaving = CancelScope.open();
+      var left = Talk.start(() -> leaving.call(() -> secure.open(origin)));
       for (int i = 0; i < 3; i++) {
         var waiter = Talk.FIBERS.spawn(open);
-        while (waiter.getState() != Thread.State.TIMED_WAITING) {
+        while (waiter.getState() != Thread.State.WAITING
+            && waiter.getState() != Thread.State.TIMED_WAITING) {
           Thread.onSpinWait();
         }
       }
+      leaving.cancel();
+      var end = assertThrows(ExecutionException.class, left::get);
+      assertInstanceOf(WaitCancelledException.class, end.getCause(), "nobody waits for it");
       release.countDown();
       var first = failures.take();
       for (int i = 0; i < 3; i++) {

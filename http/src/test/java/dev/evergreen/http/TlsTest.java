@@ -1,6 +1,7 @@
 package dev.evergreen.http;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -54,7 +55,6 @@ class TlsTest {
                   var connection = raw.overTls(server.tls.engine(), Duration.ofSeconds(10));
                   new HttpServer(Talk.FIBERS, server.handler, HttpSettings.DEFAULT)
                       .serve(connection, server.listener.draining());
-                  connection.shutdownOutput();
                 }));
     return ((InetSocketAddress) server.listener.address()).getPort();
   }
@@ -254,6 +254,25 @@ class TlsTest {
                     tls.withProtocols(offered).engine("localhost", port), Duration.ofSeconds(10));
         assertEquals(
             offered, connection.tlsSession().orElseThrow().applicationProtocol().orElseThrow());
+        connection.close();
+      }
+    }
+  }
+
+  @Test
+  void aConnectionThatRestsIsEndedByTlsToo() throws Exception {
+    try (var server = TestTls.of(Talk::echo)) {
+      int port = serve(server);
+      var tls = ClientTls.trusting(folder.resolve("authority.pem"));
+      for (var version : List.of("http/1.1", "h2")) {
+        var connection =
+            Talk.FIBERS
+                .connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))
+                .overTls(
+                    tls.withProtocols(version).engine("localhost", port), Duration.ofSeconds(10));
+        connection.shutdownOutput();
+        var all = Talk.all(connection);
+        assertFalse(all.endsWith("[reset]"), version);
         connection.close();
       }
     }

@@ -221,6 +221,10 @@ public final class MemcachedServer implements AutoCloseable {
     for (var address : settings.addresses) {
       listeners.add(fibers.listen(address, options));
     }
+    int secure = tls == null ? 0 : listeners.size();
+    for (var address : settings.plainAddresses) {
+      listeners.add(fibers.listen(address, options));
+    }
     if (settings.unixSocket != null) {
       var path = settings.unixSocket;
       // A former server's socket; a file of another kind stays, and the listener complains.
@@ -232,9 +236,12 @@ public final class MemcachedServer implements AutoCloseable {
       ownSocket = fileKey(path);
     }
     lastNumber.set(listeners.size());
-    for (var listener : listeners) {
-      fibers.spawn(() -> listener.serve(this::serve, limit, this::refuse));
-    }
+    listeners.subList(0, secure).forEach(listener -> begin(listener, tls));
+    listeners.subList(secure, listeners.size()).forEach(listener -> begin(listener, null));
+  }
+
+  private void begin(Listener listener, @Nullable ServerTls tls) {
+    fibers.spawn(() -> listener.serve(each -> serve(each, tls), limit, each -> refuse(each, tls)));
   }
 
   private static final int TYPE_MASK = 0170000;
@@ -260,14 +267,14 @@ public final class MemcachedServer implements AutoCloseable {
     }
   }
 
-  private void refuse(Connection connection) throws IOException {
+  private void refuse(Connection connection, @Nullable ServerTls tls) throws IOException {
     statistics.rejectedConnections.increment();
     if (tls == null) {
       connection.write(TOO_MANY);
     }
   }
 
-  private void serve(Connection connection) throws IOException {
+  private void serve(Connection connection, @Nullable ServerTls tls) throws IOException {
     statistics.totalConnections.increment();
     // One that is closed, or reset, does not tell it any more.
     var client = connection.peerAddress();
@@ -275,7 +282,7 @@ public final class MemcachedServer implements AutoCloseable {
     tellConnection("conn_new", client, "", number);
     var reason = "error";
     try {
-      reason = talk(connection, number) ? "normal" : "error";
+      reason = talk(connection, tls, number) ? "normal" : "error";
     } catch (WriteTimeoutException e) {
       throw e;
     } catch (SocketTimeoutException e) {
@@ -287,8 +294,9 @@ public final class MemcachedServer implements AutoCloseable {
   }
 
   /** Answers whether the client ended it, or whatever it said was no reason to. */
-  private boolean talk(Connection connection, int number) throws IOException {
-    if (tls == null || connection.localAddress() instanceof UnixDomainSocketAddress) {
+  private boolean talk(Connection connection, @Nullable ServerTls tls, int number)
+      throws IOException {
+    if (tls == null) {
       return new Session(this, connection, number).serve();
     }
     var secured = shakeHands(tls, connection);

@@ -26,6 +26,7 @@ public final class MemcachedSettings implements Cloneable {
 
   List<SocketAddress> addresses =
       List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT));
+  List<SocketAddress> plainAddresses = List.of();
   @Nullable Path unixSocket;
   int unixMask = 0700;
   int backlog = 1024;
@@ -77,6 +78,11 @@ public final class MemcachedSettings implements Cloneable {
     return with(copy -> copy.addresses = List.copyOf(addresses));
   }
 
+  /** Where to listen besides, and to speak no TLS in any case. */
+  public MemcachedSettings withPlainAddresses(List<? extends SocketAddress> addresses) {
+    return with(copy -> copy.plainAddresses = List.copyOf(addresses));
+  }
+
   /** Listens at the path, and at no address. Its permissions are the mask's, such as 0700. */
   public MemcachedSettings withUnixSocket(Path path, int mask) {
     return with(
@@ -84,6 +90,7 @@ public final class MemcachedSettings implements Cloneable {
           copy.unixSocket = path;
           copy.unixMask = mask;
           copy.addresses = List.of();
+          copy.plainAddresses = List.of();
         });
   }
 
@@ -157,8 +164,8 @@ public final class MemcachedSettings implements Cloneable {
   }
 
   /**
-   * Speaks TLS at all addresses, not at the UNIX socket. The files are read when the server starts,
-   * and again at the command {@code refresh_certs}.
+   * Speaks TLS at all addresses but the plain ones, not at the UNIX socket. The files are read when
+   * the server starts, and again at the command {@code refresh_certs}.
    */
   public MemcachedSettings withTls(ServerTls.Settings tls) {
     return with(copy -> copy.tls = tls);

@@ -292,6 +292,7 @@ final class StatsReport {
         .stat("ssl_keyformat", 1)
         .stat("ssl_ciphers", "NULL")
         .stat("ssl_ca_cert", authority == null ? "NULL" : authority)
+        .stat("ssl_wbuf_size", Buffers.SIZE)
         .stat("ssl_session_cache", "no")
         .stat("ssl_kernel_tls", "no")
         .stat("ssl_min_version", tls.least() == ServerTls.Version.TLS_1_2 ? "tlsv1.2" : "tlsv1.3");

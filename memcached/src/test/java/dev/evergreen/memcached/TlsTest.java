@@ -272,7 +272,9 @@ class TlsTest {
           StandardCopyOption.REPLACE_EXISTING);
       assertTrue(client.ask("refresh_certs").startsWith("Error there is no file"));
       try (var next = connect(server)) {
-        assertTrue(next.exchange("stats settings\r\n").contains("STAT ssl_enabled yes\r\n"));
+        var shown = next.exchange("stats settings\r\n");
+        assertTrue(shown.contains("STAT ssl_enabled yes\r\n"), shown);
+        assertTrue(shown.contains("STAT ssl_wbuf_size 65536\r\n"), shown);
         assertTrue(next.exchange("stats\r\n").contains("STAT ssl_handshake_errors 0\r\n"));
       }
     }

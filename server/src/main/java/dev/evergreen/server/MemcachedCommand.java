@@ -50,6 +50,9 @@ public final class MemcachedCommand implements Callable<Integer> {
   /** What all that asks for a version is told, here and by the protocols. */
   static final String VERSION = "memcached " + MemcachedServer.PROTOCOL_VERSION;
 
+  /** Before an address. */
+  private static final String PLAIN = "notls:";
+
   private static final int MIB = 1 << 20;
   private static final int LEAST_ITEM = 1024;
 
@@ -88,8 +91,8 @@ public final class MemcachedCommand implements Callable<Integer> {
       split = ",",
       defaultValue = "127.0.0.1",
       description =
-          "Addresses to listen at, each HOST or HOST:PORT, or [HOST]:PORT for IPv6."
-              + " Default: ${DEFAULT-VALUE}, unlike memcached's, which is all.")
+          "Addresses to listen at, each HOST or HOST:PORT, or [HOST]:PORT for IPv6; with notls: before"
+              + " it one that speaks no TLS, beside -Z. Default: ${DEFAULT-VALUE}, unlike memcached's, which is all.")
   private List<String> addresses = List.of();
 
   @Option(
@@ -317,13 +320,7 @@ public final class MemcachedCommand implements Callable<Integer> {
             metricsPort == null
                 ? null
                 : MetricsEndpoint.start(metricsPort, List.of(FibersMetrics.of(server::fibers)))) {
-      if (pidFile != null) {
-        Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
-      }
-      PortFile.write(server.addresses());
-      if (user != null && Account.isRoot()) {
-        becomeUser(user);
-      }
+      tellWhereItIs(server);
       // From here on nothing fails: the hook ends the process as one that was ended in order.
       closeAtSignals(server);
       Signals.on("HUP", () -> reloadAccounts(server));
@@ -339,6 +336,25 @@ public final class MemcachedCommand implements Callable<Integer> {
     } catch (IOException | IllegalArgumentException e) {
       spec.commandLine().getErr().println("memcached: " + Reasons.of(e));
       return ExitCode.SOFTWARE;
+    }
+  }
+
+  /** In files, and as the user whose they are to be; none stays of a server that does not start. */
+  private void tellWhereItIs(MemcachedServer server) throws IOException {
+    boolean done = false;
+    try {
+      if (pidFile != null) {
+        Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
+      }
+      PortFile.write(server.addresses());
+      if (user != null && Account.isRoot()) {
+        becomeUser(user);
+      }
+      done = true;
+    } finally {
+      if (!done) {
+        deletePidFile();
+      }
     }
   }
 
@@ -443,7 +459,15 @@ public final class MemcachedCommand implements Callable<Integer> {
     if (unixSocket != null) {
       settings = settings.withUnixSocket(unixSocket, mask);
     } else {
-      settings = settings.withAddresses(addresses.stream().flatMap(this::addresses).toList());
+      check(tls || plain().isEmpty(), "-l notls:ADDR needs -Z");
+      settings =
+          settings
+              .withAddresses(
+                  addresses.stream()
+                      .filter(each -> !each.startsWith(PLAIN))
+                      .flatMap(this::addresses)
+                      .toList())
+              .withPlainAddresses(plain().stream().flatMap(this::addresses).toList());
     }
     if (authFile != null) {
       settings = settings.withAuthFile(authFile);
@@ -476,6 +500,14 @@ public final class MemcachedCommand implements Callable<Integer> {
   private int octal(String mask) {
     check(mask.matches("[0-7]{1,4}"), "-a must be octal, such as 0700, but is " + mask);
     return Integer.parseInt(mask, 8);
+  }
+
+  /** Those that speak no TLS, without the word that says so. */
+  private List<String> plain() {
+    return addresses.stream()
+        .filter(each -> each.startsWith(PLAIN))
+        .map(each -> each.substring(PLAIN.length()))
+        .toList();
   }
 
   private Stream<InetSocketAddress> addresses(String text) {

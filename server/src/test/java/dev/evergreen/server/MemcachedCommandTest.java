@@ -95,6 +95,23 @@ class MemcachedCommandTest {
     }
   }
 
+  @Test
+  void ofAServerThatDoesNotStartNoFileStays() throws Exception {
+    var pidFile = folder.resolve("pid");
+    var nowhere = folder.resolve("no").resolve("ports").toString();
+    var process =
+        OwnProcess.start(
+            Map.of("MEMCACHED_PORT_FILENAME", nowhere),
+            List.of("memcached", "-p", "0", "-t", "1", "-P", pidFile.toString()));
+    try (var output = process.inputReader()) {
+      assertTrue(output.readLine().startsWith("memcached: "));
+      assertEquals(1, process.waitFor());
+      assertFalse(Files.exists(pidFile));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
   private static void signal(String name, Process process) throws Exception {
     new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor();
   }
@@ -146,16 +163,21 @@ class MemcachedCommandTest {
             .start();
     assertEquals(0, certificates.waitFor());
     var files = "ssl_chain_cert=%s,ssl_key=%s".formatted(pem("cache.pem"), pem("cache.key"));
-    var process = start("-p", "0", "-t", "1", "-Z", "-o", files);
+    var addresses = "notls:127.0.0.1,127.0.0.1";
+    var process = start("-p", "0", "-t", "1", "-Z", "-l", addresses, "-o", files);
     var trusted = new PemFiles(pem("cache.key"), pem("cache.pem"), pem("authority.pem")).load();
-    try (var output = process.inputReader();
-        var socket =
-            (SSLSocket)
-                trusted
-                    .getSocketFactory()
-                    .createSocket(InetAddress.getLoopbackAddress(), port(output.readLine()))) {
-      assertEquals("VERSION " + MemcachedServer.PROTOCOL_VERSION, ask(socket, "version"));
-      assertEquals("TLSv1.3", socket.getSession().getProtocol());
+    try (var output = process.inputReader()) {
+      var ports = output.readLine().split(", 127.0.0.1:", -1);
+      var version = "VERSION " + MemcachedServer.PROTOCOL_VERSION;
+      try (var socket =
+          (SSLSocket)
+              trusted
+                  .getSocketFactory()
+                  .createSocket(InetAddress.getLoopbackAddress(), port(ports[0]))) {
+        assertEquals(version, ask(socket, "version"));
+        assertEquals("TLSv1.3", socket.getSession().getProtocol());
+      }
+      assertEquals(version, ask(Integer.parseInt(ports[1]), "version"));
     } finally {
       process.destroyForcibly();
     }

@@ -8,6 +8,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.openjdk.jcstress.annotations.Actor;
@@ -413,6 +414,60 @@ public final class StoreStress {
     @Actor
     public void reader(Z_Result r) {
       r.r1 = Churning.readStaying();
+    }
+  }
+
+  /** A store with one item, a number that needs more memory when it becomes greater. */
+  private static final class Flushing {
+    private static final Store STORE =
+        Store.open(StoreOptions.of(StoreOptions.LEAST_LIMIT), () -> 1);
+    private static final byte[] KEY = "number".getBytes(StandardCharsets.US_ASCII);
+    private static final MemorySegment DIGITS =
+        MemorySegment.ofArray("99".getBytes(StandardCharsets.US_ASCII));
+    private static final int ROUNDS = 100;
+
+    /** In all ways that need an item. */
+    static void change() {
+      var key = key(KEY);
+      var item = new Item();
+      for (int i = 0; i < ROUNDS; i++) {
+        STORE.arithmetic(key, new Change().increment(1), item);
+        STORE.delete(key, new Change().empty(), item);
+        for (var mode : List.of(Mode.APPEND, Mode.PREPEND, Mode.REPLACE)) {
+          STORE.store(key, DIGITS, 0, 1, new Change().mode(mode), item);
+        }
+      }
+    }
+
+    /** Whether a flush ends what was there before. */
+    static boolean flush() {
+      var key = key(KEY);
+      var item = new Item();
+      boolean right = true;
+      for (int i = 0; i < ROUNDS; i++) {
+        STORE.store(key, DIGITS, 0, 2, new Change(), item);
+        STORE.flush(0);
+        right &= STORE.peek(key, item) == dev.evergreen.store.Outcome.NOT_FOUND;
+      }
+      return right;
+    }
+  }
+
+  @JCStressTest
+  @Description("An item is flushed while it is changed in ways that make none where there is none.")
+  @Outcome(id = "true", expect = ACCEPTABLE, desc = "gone")
+  @Outcome(expect = FORBIDDEN, desc = "there after the flush, by a change that began before it")
+  @State
+  public static class Flushed {
+
+    @Actor
+    public void writer() {
+      Flushing.change();
+    }
+
+    @Actor
+    public void flusher(Z_Result r) {
+      r.r1 = Flushing.flush();
     }
   }
 

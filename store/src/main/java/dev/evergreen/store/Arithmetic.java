@@ -135,6 +135,7 @@ final class Arithmetic {
       int expiry = old == 0 ? change.vivifiedExpiry : change.touches ? change.expiry : former;
       items.stamp(
           place,
+          old,
           old == 0 ? 0 : records.flags(old),
           expiry,
           old == 0 ? change.bits() : bitsFor(records.valueLength(place), old),

@@ -75,13 +75,16 @@ final class Items {
     return ghosts.remove(hash) ? Segments.PROVEN : Segments.NEW;
   }
 
-  /** Completes a record that is to be linked now. */
-  void stamp(long place, int flags, int expiry, int bits, long cas, int now) {
+  /**
+   * Completes a record that is to be linked now, in place of the item that was found alive, 0 if
+   * there was none. A flush that has come since ends the new one, too: it would have admitted less.
+   */
+  void stamp(long place, long old, int flags, int expiry, int bits, long cas, int now) {
     records.flags(place, flags);
     records.expiry(place, expiry);
     records.bits(place, (records.bits(place) & Records.LARGE) | (bits & ~Records.LARGE));
     records.cas(place, cas);
-    records.epoch(place, life.epoch());
+    records.epoch(place, old == 0 ? life.epoch() : records.epoch(old));
     records.lastAccess(place, now);
   }
 

@@ -97,7 +97,8 @@ final class Joiner {
       long cas = old == 0 ? 0 : records.cas(old);
       int flags = old == 0 ? change.flags : records.flags(old);
       int expiry = old == 0 ? change.vivifiedExpiry : records.expiry(old);
-      items.stamp(place, flags, expiry, linker.frequency(old), linker.newCas(change, cas), now);
+      items.stamp(
+          place, old, flags, expiry, linker.frequency(old), linker.newCas(change, cas), now);
       linked = linker.link(bucket, slot, old, key.hash, place, item);
       index.unlockChanged(bucket);
     } else {

@@ -178,7 +178,7 @@ final class Reader {
     }
     long cas = fetch.setsCas ? items.life.chosenCas(fetch.vivifiedCas) : items.life.nextCas(0);
     int bits = fetch.binaryKey ? Records.BINARY : 0;
-    items.stamp(place, 0, fetch.vivifiedExpiry, bits, cas, now);
+    items.stamp(place, 0, 0, fetch.vivifiedExpiry, bits, cas, now);
     if (!items.link(bucket, slot, key.hash, place)) {
       index.unlock(bucket);
       allocator.abandon(place);

@@ -63,6 +63,7 @@ final class Remover {
     boolean changesCas = change.setsCas || change.invalidates;
     items.stamp(
         tomb,
+        old,
         0,
         change.touches ? change.expiry : 0,
         linker.frequency(old) | (change.invalidates ? Records.STALE : 0),

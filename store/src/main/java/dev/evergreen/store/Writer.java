@@ -121,6 +121,6 @@ final class Writer {
       bits |= Records.STALE | (records.bits(old) & Records.WON);
       expiry = records.expiry(old);
     }
-    items.stamp(place, change.flags, expiry, bits, cas, now);
+    items.stamp(place, old, change.flags, expiry, bits, cas, now);
   }
 }

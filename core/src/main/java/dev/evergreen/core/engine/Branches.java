@@ -81,9 +81,10 @@ final class Branches implements Scope.Group {
       } catch (Throwable t) {
         cancellation.cancel(parent.workers());
         parent.awaitAnyway(this::ended);
-        if (t instanceof CallInterruptedException && parent.reader() != null) {
+        var reader = t instanceof CallInterruptedException ? parent.reader() : null;
+        if (reader != null && !reader.goesOnWithoutAnswers()) {
           // It depends on branches that were never read, whatever it makes of that.
-          parent.reader().cancellation().cancel(parent.workers());
+          reader.cancellation().cancel(parent.workers());
         }
         throw t;
       }

@@ -17,6 +17,7 @@ import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Nanos;
 import dev.evergreen.core.work.NumberedCalls;
 import dev.evergreen.core.work.Room;
+import dev.evergreen.core.work.SeenCalls;
 import dev.evergreen.core.work.StackRoom;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
@@ -262,7 +263,7 @@ final class Calls implements Turn.Departures {
       } finally {
         pending.remove(attempt.id);
         ends(attempt);
-        if (!attempt.ended()) { // as in here()
+        if (attempt.answer == null) { // as in here(); it may have gone by the next link
           base.peers().send(to, new Message.Withdraw(attempt.id));
         }
       }

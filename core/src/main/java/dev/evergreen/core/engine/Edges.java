@@ -23,6 +23,11 @@ record Edges(List<Edge> list) {
     return list.stream().anyMatch(Edge::inDoubt);
   }
 
+  /** Whether the reader went on without one of them, and with nothing in its place. */
+  boolean areOpen() {
+    return list.stream().anyMatch(edge -> edge.passed() && edge.outcome() == null);
+  }
+
   /** The caches at their ends that count: a branch that did not wait has read nothing. */
   List<Cache> read() {
     return list.stream().filter(Edge::passed).map(Edge::cache).toList();

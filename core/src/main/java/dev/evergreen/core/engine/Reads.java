@@ -61,6 +61,12 @@ final class Reads implements Scope.Reader {
     return cancellation;
   }
 
+  @Override
+  public boolean goesOnWithoutAnswers() {
+    reads.stream().filter(e -> !e.passed()).forEach(e -> e.cache().goOnWithout(e, null));
+    return edges().areOpen();
+  }
+
   /** Whether the run waited for itself, and went on without an answer. */
   boolean waitedInCircle() {
     return waitedInCircle;

@@ -119,6 +119,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     var scope = Scope.current();
     boolean started;
     boolean insideWrite;
+    boolean failed = false;
     Run run = null;
     synchronized (guard) {
       insideWrite = insideWrite(scope);
@@ -137,10 +138,12 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       parts.backlog().runScheduled();
       run.runLent(next);
     } else {
-      accept(run, run.execute(scope), insideWrite ? scope.turn() : null, next);
+      var result = run.execute(scope);
+      failed = insideWrite && result == null;
+      accept(run, result, insideWrite ? scope.turn() : null, next);
     }
     base.workers().fork(next);
-    if (scope != null && insideWrite && run != null && run.discarded() && !isOver()) {
+    if (scope != null && failed && !isOver()) {
       scope.checkAlive(); // It runs again behind the write, which would wait for that for ever.
       throw new CallInterruptedException("interrupted while it computed inside a write");
     }

@@ -32,6 +32,13 @@ record Scope(
   interface Reader {
     Cancellation cancellation();
 
+    /**
+     * Goes on without what has not answered.
+     *
+     * @return whether there is such, so that the run is repeated when it does
+     */
+    boolean goesOnWithoutAnswers();
+
     /** The result of a call, from the cache, or as soon as the cache has it. */
     Outcome read(Scope scope, CallKey key, long timeoutNanos);
   }

@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
 
+  private static final int MOST_REPEATED = 3;
+
   /** An activation, as its summaries know it. Its monitor is theirs. */
   interface Home extends Turn.Home {
 
@@ -64,6 +66,10 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
   /** How often in a row writes have discarded its run. */
   @GuardedBy("guard")
   private int discards;
+
+  /** How often in a row its run has had no result, and writes were not why. */
+  @GuardedBy("guard")
+  private int repeats;
 
   /** Where in a trace the write was that has marked it last, if that is traced. */
   @GuardedBy("guard")
@@ -119,7 +125,7 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
       if (!marked || underWay != null || over()) {
         return null;
       }
-      var run = new Run(cause, discards);
+      var run = new Run(cause, discards, repeats < MOST_REPEATED);
       marked = false;
       underWay = run;
       cause = null;
@@ -142,6 +148,7 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
     if (underWay == run) {
       underWay = null;
       marked |= repeat;
+      repeats = repeat ? repeats + 1 : 0;
       cause = repeat && cause == null ? run.cause : cause;
       watchers.wake(base.workers());
     }
@@ -202,9 +209,12 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
     /** How many runs before this one writes have discarded. */
     private final int discardedBefore;
 
-    private Run(@Nullable TraceContext cause, int discardedBefore) {
+    private final boolean mayBeRepeated;
+
+    private Run(@Nullable TraceContext cause, int discardedBefore, boolean mayBeRepeated) {
       this.cause = cause;
       this.discardedBefore = discardedBefore;
+      this.mayBeRepeated = mayBeRepeated;
       this.baton = owner == null ? new Baton(base.workers().threads()) : owner.baton();
     }
 
@@ -303,13 +313,24 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
         return null;
       } catch (Throwable t) {
         failure = t.getClass().getName();
-        return discarded() ? null : new Outcome.Threw(Failures.of(t), key() == null ? t : null);
+        var threw = new Outcome.Threw(Failures.of(t), key() == null ? t : null);
+        return discarded() || isOfInterrupt(threw) ? null : threw;
       } finally {
         if (span != null) {
           span.end(failure);
         }
         observed.end(this, reads.hits(), reads.misses(), discarded());
       }
+    }
+
+    /**
+     * Whether an interrupt has ended it, which is true of its thread and not of what it reads; not
+     * if that ends it each time, or if it is repeated anyway when something answers.
+     */
+    private boolean isOfInterrupt(Outcome.Threw threw) {
+      boolean interrupted =
+          Thread.currentThread().isInterrupted() || Failures.tellOfInterrupt(threw.failure());
+      return interrupted && mayBeRepeated && !reads.edges().areOpen();
     }
 
     /** What runs, as people who watch name it. */

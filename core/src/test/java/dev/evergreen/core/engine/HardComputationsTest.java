@@ -12,7 +12,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.CallInterruptedException;
-import dev.evergreen.core.Computation;
 import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.ComputationFailedException;
 import dev.evergreen.core.CycleException;
@@ -117,8 +116,6 @@ class HardComputationsTest {
 
     String askThrough(String sum);
 
-    String askInParallel();
-
     void count();
 
     @ReadOnly
@@ -140,7 +137,6 @@ class HardComputationsTest {
   }
 
   static volatile String external = "";
-  static final AtomicReference<Thread> ASKING = new AtomicReference<>();
   static final AtomicReference<GrainContext<String>> EXPOSED = new AtomicReference<>();
 
   static final class OwnGrain implements Own {
@@ -162,26 +158,6 @@ class HardComputationsTest {
     @Override
     public String askThrough(String other) {
       try (var own = context.reactive(() -> context.grains().get(Own.class, other).readAsk())) {
-        return own.tracker().next();
-      }
-    }
-
-    /** As time limits do that keep the thread. */
-    @Override
-    public String askInParallel() {
-      ASKING.set(Thread.currentThread());
-      var gates =
-          List.of(context.grains().get(Gate.class, "g"), context.grains().get(Gate.class, "h"));
-      try (var own =
-          context.reactive(
-              () -> {
-                try {
-                  return Parallel.map(gates, Gate::readWhenOpen).toString();
-                } catch (CallInterruptedException e) {
-                  var _ = Thread.interrupted();
-                  return "caught";
-                }
-              })) {
         return own.tracker().next();
       }
     }
@@ -710,48 +686,6 @@ class HardComputationsTest {
     } catch (CallInterruptedException e) {
       return "caught";
     }
-  }
-
-  /** Whoever interrupts it, such as a library with a time limit of its own. */
-  @Test
-  void norIsWhatAnInterruptedThreadOfTheRuntimeHasComputedWithoutThem() throws Exception {
-    GateGrain.shut();
-    var gate = node.grains().get(Gate.class, "g");
-    var runs = new CopyOnWriteArrayList<Thread>();
-    Computation<String> both =
-        () -> {
-          runs.add(Thread.currentThread());
-          return bothOrCaught(gate);
-        };
-    try (var computation = node.reactive(both)) {
-      var tracker = computation.tracker();
-      assertEquals(Optional.empty(), tracker.poll(Duration.ZERO));
-      GateGrain.entered.await();
-      WiredNodes.await("it waits", () -> WiredNodes.waits(runs.getFirst()));
-      runs.getFirst().interrupt();
-      WiredNodes.await(
-          "it runs again", () -> runs.size() > 1 || tracker.poll(Duration.ZERO).isPresent());
-      GateGrain.open.countDown();
-      assertEquals(cell("a").text() + "|read", tracker.next(Duration.ofSeconds(10)));
-    }
-  }
-
-  /**
-   * Seen: it waited for a run that was to begin when it had ended, and nobody reached its grain.
-   */
-  @Test
-  void aWriteWhoseComputationIsDiscardedFailsRatherThanWaitsForAnother() throws Exception {
-    GateGrain.shut();
-    var grain = node.grains().get(Own.class, "discarded");
-    var asked = CompletableFuture.supplyAsync(grain::askInParallel);
-    GateGrain.entered.await();
-    var asking = Objects.requireNonNull(ASKING.get());
-    WiredNodes.await("it waits", () -> WiredNodes.waits(asking));
-    asking.interrupt();
-    var failure = assertThrows(ExecutionException.class, () -> asked.get(5, TimeUnit.SECONDS));
-    assertInstanceOf(CallInterruptedException.class, failure.getCause());
-    assertEquals(0, grain.counted());
-    GateGrain.open.countDown();
   }
 
   /** Else it would look without a pause until somebody asks for more. */

@@ -1,5 +1,7 @@
 package dev.evergreen.core.sim;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +29,7 @@ final class Callers {
   }
 
   private final App app;
+  private final List<SimThread> underWay = new ArrayList<>();
   private @Nullable SplittableRandom random;
 
   Callers(App app) {
@@ -57,12 +60,32 @@ final class Callers {
     return perform(false, body);
   }
 
+  /** Sleeps, which an interrupt ends. */
+  void sleep(Runnable sleep) {
+    perform(
+        true,
+        () -> {
+          sleep.run();
+          return true;
+        });
+  }
+
   private <T, E extends Exception> T perform(boolean once, Body<T, E> body) throws E {
+    var thread = app.scheduler().running();
+    underWay.add(thread);
+    try {
+      return perform(thread, once, body);
+    } finally {
+      underWay.remove(thread);
+    }
+  }
+
+  private <T, E extends Exception> T perform(SimThread thread, boolean once, Body<T, E> body)
+      throws E {
     if (random == null || random.nextInt(once ? ONE_IN : ONE_COMPUTATION_IN) > 0) {
       return body.run();
     }
     var scheduler = app.scheduler();
-    var thread = scheduler.running();
     long nanos = random.nextLong(LONGEST >> random.nextInt(HALVINGS));
     var interrupt = scheduler.after(nanos, scheduler.world(), () -> interrupt(thread));
     var end = scheduler.after(nanos + PATIENCE, thread.life, () -> goesOn(thread, once));
@@ -74,7 +97,12 @@ final class Callers {
     }
   }
 
-  private void interrupt(SimThread thread) {
+  /** Whose calls are under way; those that called first come first. */
+  List<SimThread> underWay() {
+    return underWay.stream().distinct().toList();
+  }
+
+  void interrupt(SimThread thread) {
     if (!thread.life.dead()) {
       app.trace("callers", "interrupts " + thread);
       app.scheduler().interrupt(thread);

@@ -49,7 +49,8 @@ final class CellGrain implements Cell {
     executes();
     var before = state.get();
     if (app.random().nextInt(3) == 0) {
-      context.sleep(Duration.ofNanos(app.random().nextLong(5_000_000)));
+      var nap = Duration.ofNanos(app.random().nextLong(5_000_000));
+      app.callers().sleep(() -> context.sleep(nap));
     }
     var after = state.get();
     return new Audit(after.value(), before.version(), after.version());

@@ -12,17 +12,20 @@ import dev.evergreen.core.Parallel;
 import dev.evergreen.core.spi.NodeCounts;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /**
- * Busy grains with callers that go away before their turn: by a time limit, by an interrupt, or as
- * another branch was faster; callers outside of grains and operations, on the grain's node and on
- * others. In fine weather nothing begins for whom nobody waits any more, and nothing is left.
+ * Busy grains with callers that go away before their turn: by a time limit, by an interrupt, as
+ * another branch was faster, or as their link has broken; callers outside of grains and operations,
+ * on the grain's node and on others, and messages that overtake each other. While none is lost but
+ * with its link, nothing begins for whom nobody waits any more, and nothing is left.
  */
 final class ImpatienceTest {
 
@@ -35,8 +38,10 @@ final class ImpatienceTest {
   private static final int CALLS = 12;
   private static final long MOST_NANOS = 300_000_000;
 
-  /** Longer than a message takes, and than a thread waits for its steps. */
-  private static final long MOMENT_NANOS = 10_000_000;
+  /** Longer than a message or the news of a broken link takes, and a thread waits for its steps. */
+  private static final long MOMENT_NANOS = 30_000_000;
+
+  private static final Weather DISORDER = new Weather(0, 0, 0.3, 50_000, 2_000_000, 0, 0);
 
   interface Desk extends Grain {
     /** Takes a while, then goes on to these. */
@@ -60,7 +65,9 @@ final class ImpatienceTest {
 
     void call(Grains grains, String key, List<String> next) {
       long call = ++calls;
-      var patience = Duration.ofNanos(random.nextLong(4 * MOST_NANOS) + 1);
+      // Some wait less than a message takes, so that the call may come after it was taken back.
+      long most = random.nextInt(4) == 0 ? DISORDER.maxNanos() : 4 * MOST_NANOS;
+      var patience = Duration.ofNanos(random.nextLong(most) + 1);
       var desk = grains.withTimeout(patience).get(Desk.class, key);
       var thread = scheduler.running();
       waiting.add(thread);
@@ -93,10 +100,12 @@ final class ImpatienceTest {
       working--;
     }
 
-    void interruptSome() {
+    void disturb(Runnable breakLink) {
       while (working > 0) {
         scheduler.sleep(random.nextLong(MOST_NANOS));
-        if (!waiting.isEmpty()) {
+        if (random.nextInt(4) == 0) {
+          breakLink.run();
+        } else if (!waiting.isEmpty()) {
           scheduler.interrupt(waiting.get(random.nextInt(waiting.size())));
         }
       }
@@ -109,8 +118,27 @@ final class ImpatienceTest {
       queue.begins(call);
       context.sleep(Duration.ofNanos(nanos));
       if (!next.isEmpty()) {
-        Parallel.forEach(
-            List.of(1, 2), any -> queue.call(context.grains(), next.getFirst(), List.of()));
+        var branches = Collections.<Callable<Object>>nCopies(2, () -> goOn(next.getFirst()));
+        if (call % 2 == 0) {
+          Parallel.map(branches, DeskGrain::run);
+        } else {
+          run(() -> Parallel.first(branches));
+        }
+      }
+    }
+
+    private Object goOn(String desk) {
+      queue.call(context.grains(), desk, List.of());
+      return desk;
+    }
+
+    private static Object run(Callable<Object> branch) {
+      try {
+        return branch.call();
+      } catch (RuntimeException e) {
+        throw e;
+      } catch (Exception e) {
+        throw new IllegalStateException(e);
       }
     }
   }
@@ -128,12 +156,14 @@ final class ImpatienceTest {
     var pace = new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 10_000_000);
     var scheduler = new Scheduler(new RandomPolicy(random.split(), pace), new Trace(false));
     var queue = new Queue(scheduler, random.split());
+    var network = new SimNetwork(scheduler, random.split());
+    network.weather(DISORDER);
     var cluster =
         new Cluster(
             scheduler,
             random.split(),
             Scenario.of(seed).with(NodeSettings.DEFAULT),
-            new SimNetwork(scheduler, random.split()),
+            network,
             new SimStorage(scheduler, random.split(), 1),
             address ->
                 GrainTypes.create()
@@ -148,7 +178,8 @@ final class ImpatienceTest {
             scheduler.start(
                 node.life(), "client-" + client, () -> queue.work(node.engine().grains()));
           }
-          queue.interruptSome();
+          var first = serving.getFirst().id();
+          queue.disturb(() -> network.breakConnection(first, serving.getLast().id()));
           scheduler.sleep(20 * MOST_NANOS);
           serving.forEach(node -> counts.add(node.engine().counts()));
           serving.forEach(node -> node.engine().fence("the test has ended"));

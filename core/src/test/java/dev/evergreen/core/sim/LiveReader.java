@@ -49,7 +49,7 @@ record LiveReader(
 
   @Override
   public void sleep(long nanos) {
-    sleeping.accept(Duration.ofNanos(nanos));
+    app.callers().sleep(() -> sleeping.accept(Duration.ofNanos(nanos)));
   }
 
   @Override

@@ -23,8 +23,9 @@ sealed interface Mutant {
 
   /**
    * The class's name below {@code dev.evergreen.core}: {@code engine.} is before those of the core,
-   * {@code model.} before those of what it is built on, and {@code sim.} before those of the
-   * simulation, on which the core relies, too. {@code $} is before the name of a nested class.
+   * {@code model.} and {@code work.} before those of what it is built on, and {@code sim.} before
+   * those of the simulation, on which the core relies, too. {@code $} is before the name of a
+   * nested class.
    */
   String type();
 

@@ -75,7 +75,7 @@ final class MutantTest {
             new Caught(
                 new Mutant.LeavesOut("engine.RootComputation", "doubts", "wake"), "violated 1"),
             // A repeated message is a repeated call.
-            new Caught(new Mutant.SaysYes("engine.SeenCalls", "add"), "violated 3"),
+            new Caught(new Mutant.SaysYes("work.SeenCalls", "add"), "violated 3"),
             // In a re-entrant grain the outer operation takes back what the inner one has saved.
             new Caught(OUTER_TAKES_BACK, "violated 3"),
             // Two branches that come back to one are inside together.
@@ -86,9 +86,10 @@ final class MutantTest {
                 "GrainTimeoutException: Ring/"),
             // What was computed without branches, as its thread was interrupted, was shown.
             new Caught(
-                new Mutant.Says(
-                    "engine.Branches", "t instanceof CallInterruptedException &&", "false &&"),
+                new Mutant.Says("engine.Branches", "!reader.goesOnWithoutAnswers()", "false"),
                 "violated 1"),
+            // What an interrupt had ended was the result.
+            new Caught(new Mutant.DoesNothing("engine.Summary$Run", "isOfInterrupt"), "violated 1"),
             // An older node saves over what a newer one has written.
             new Caught(OLDER_SAVES_OVER, "violated 3"))
         .filter(caught -> chosen(caught.mutant()));
@@ -181,6 +182,24 @@ final class MutantTest {
             // So did who called another node, whatever ended that.
             new Caught(
                 new Mutant.LeavesOut("engine.Calls", "withdrawn", "withdraw"), "nobody waits"),
+            // So did who raced another branch, and lost.
+            new Caught(
+                new Mutant.Says(
+                    "engine.Calls",
+                    "if (attempt.answer == null) {",
+                    "if (attempt.answer == null && (scope == null || !scope.cancelled())) {"),
+                "nobody waits"),
+            // So did who had called by a link after the broken one, of which the news came late.
+            new Caught(
+                new Mutant.Says(
+                    "engine.Calls", "if (attempt.answer == null) {", "if (!attempt.ended()) {"),
+                "nobody waits"),
+            // Whose link has broken left its calls to begin.
+            new Caught(new Mutant.LeavesOut("engine.Calls", "breakOff", "forEach"), "nobody waits"),
+            // A call began that comes after it was taken back.
+            new Caught(
+                new Mutant.Says("engine.Calls", "if (!isFirst(from, id, 0)) {", "{"),
+                "nobody waits"),
             // What was withdrawn counted as open.
             new Caught(
                 new Mutant.LeavesOut("engine.Calls", "withdraw", "decrementAndGet"),
@@ -325,6 +344,11 @@ final class MutantTest {
                         + " Content.Failed(instead, failure(0)), standing.line); }"),
                 "one reader is impatient, the other is not",
                 "violated 1: nothing is delayed"),
+            // What an interrupt had ended was the result.
+            new Fault(
+                new Mutant.DoesNothing("engine.Summary$Run", "isOfInterrupt"),
+                "whoever computes is interrupted, wherever it waits",
+                "violated 1"),
             // What a reader went on with after a time-out counted as current.
             new Fault(
                 new Mutant.Says(

@@ -324,6 +324,10 @@ final class Scope {
     return new Op("quiet", (stage, node) -> stage.quiet());
   }
 
+  static Op interrupt() {
+    return new Op("interrupt", (stage, node) -> stage.interrupt());
+  }
+
   static Op breakLink(int a, int b) {
     return new Op("break the link", (stage, node) -> stage.breakLink(a, b));
   }

@@ -12,6 +12,7 @@ import static dev.evergreen.core.sim.Scope.draft;
 import static dev.evergreen.core.sim.Scope.fails;
 import static dev.evergreen.core.sim.Scope.giveUp;
 import static dev.evergreen.core.sim.Scope.handOff;
+import static dev.evergreen.core.sim.Scope.interrupt;
 import static dev.evergreen.core.sim.Scope.look;
 import static dev.evergreen.core.sim.Scope.move;
 import static dev.evergreen.core.sim.Scope.nest;
@@ -123,6 +124,43 @@ final class Scopes {
         new Scope("an impatient reader shows something else")
             .formula(1, 1, new Step.Wait(2 * SECOND))
             .thread(1, open("w1", program(within(1, SECOND / 10))), pause(), look()),
+        new Scope("whoever computes is interrupted, wherever it waits")
+            .cell(2)
+            .cell(2)
+            .formula(
+                1,
+                1,
+                new Step.Wait(SECOND / 20),
+                new Step.AddAllOr(List.of(value("c1"), value("c2")), 7))
+            .thread(1, open("w1", 1))
+            .thread(
+                1,
+                pause(SECOND / 40),
+                interrupt(),
+                pause(SECOND / 20 + MILLI / 2),
+                interrupt(),
+                look(),
+                set("c1", 3),
+                look()),
+        new Scope("who waits for branches is interrupted")
+            .cell(1)
+            .cell(2)
+            .cell(1)
+            .thread(
+                1,
+                set("c1", 1),
+                open(
+                    "w1",
+                    program(
+                        new Step.SkipIfOdd(value("c1"), 1),
+                        new Step.AddAllOr(List.of(value("c3"), value("c2")), 7))),
+                pause(SECOND),
+                set("c1", 2),
+                pause(MILLI),
+                interrupt(),
+                look(),
+                set("c2", 3),
+                look()),
         new Scope("what an impatient reader reads fails again and again")
             .cell(1)
             .thread(

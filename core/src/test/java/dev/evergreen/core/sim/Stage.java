@@ -291,6 +291,16 @@ final class Stage {
     world.cluster.move(node(from), all, node(to));
   }
 
+  /** Interrupts one of those whose calls are under way, usually who has called first. */
+  void interrupt() {
+    world.scheduler.touchShared();
+    var underWay = app().callers().underWay();
+    if (!underWay.isEmpty()) {
+      int one = schedule.choose(underWay.size(), c -> "interrupts " + underWay.get(c));
+      app().callers().interrupt(underWay.get(one));
+    }
+  }
+
   void breakLink(int a, int b) {
     world.network.breakConnection(node(a).id(), node(b).id());
   }

@@ -1,6 +1,7 @@
 package dev.evergreen.core.model;
 
 import dev.evergreen.codec.ValueLimitException;
+import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.GrainException;
 import dev.evergreen.core.GrainFailureException;
 import dev.evergreen.core.InvalidGrainException;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +34,8 @@ public final class Failures {
   private static final int MAX_MESSAGE = 1 << 16;
 
   private static final StackTraceElement[] NO_TRACE = {};
+  private static final Set<String> INTERRUPTS =
+      Set.of(CallInterruptedException.class.getName(), InterruptedException.class.getName());
   private static final String OWN_PACKAGE = Node.class.getPackageName() + ".";
 
   private Failures() {}
@@ -65,6 +69,16 @@ public final class Failures {
                 + "; make it smaller, or raise NodeSettings.maxValueBytes",
             why)
         : new InvalidGrainException(what + " is no value: " + why.getMessage(), why);
+  }
+
+  /** Whether it says that a thread was interrupted, or a cause of it does. */
+  public static boolean tellOfInterrupt(Failure failure) {
+    for (var f = failure; f != null; f = f.cause()) {
+      if (INTERRUPTS.contains(f.type())) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Class and message. */

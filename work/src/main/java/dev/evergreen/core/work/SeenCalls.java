@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import java.util.BitSet;
 import java.util.TreeMap;
@@ -7,7 +7,7 @@ import java.util.TreeMap;
  * The calls of one node that were seen, so that none is executed twice: a bit for each, in pages,
  * since millions may follow upon one that stays open for long. Not thread-safe.
  */
-final class SeenCalls {
+public final class SeenCalls {
   private static final int PAGE_BITS = 10;
   private static final int IN_PAGE = (1 << PAGE_BITS) - 1;
 
@@ -18,12 +18,12 @@ final class SeenCalls {
   private long oldest;
 
   /** About how many calls there is room for. */
-  int size() {
+  public int size() {
     return pages.size() << PAGE_BITS;
   }
 
   /** Whether it was not seen before; the other node has forgotten all below the oldest open. */
-  boolean add(long id, long oldestOpen) {
+  public boolean add(long id, long oldestOpen) {
     if (oldestOpen > oldest) {
       oldest = oldestOpen;
       pages.headMap(oldest >> PAGE_BITS).clear();

@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

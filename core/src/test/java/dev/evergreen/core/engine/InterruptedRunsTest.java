@@ -1,0 +1,273 @@
+package dev.evergreen.core.engine;
+
+import static dev.evergreen.core.engine.TestGrains.SOON;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.evergreen.core.CallInterruptedException;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.Node;
+import dev.evergreen.core.Parallel;
+import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.engine.TestGrains.Gate;
+import dev.evergreen.core.engine.TestGrains.GateGrain;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * The application interrupts threads that compute, such as a library with a time limit of its own:
+ * what comes of that once is nothing that is true of the grain until its next write.
+ */
+class InterruptedRunsTest {
+
+  /** How an operation waits, and what it makes of an interrupt. */
+  enum Way {
+    BY_CONTEXT,
+    IN_BRANCH,
+    WRAPPED,
+    BY_JDK,
+    BY_JDK_WRAPPED
+  }
+
+  interface Napper extends Grain {
+    @ReadOnly
+    String nap(Way way) throws Exception;
+
+    @ReadOnly
+    String napInBranches();
+
+    String napInOwnComputation() throws Exception;
+  }
+
+  /** The threads that nap. */
+  private static final LinkedBlockingQueue<Thread> NAPPING = new LinkedBlockingQueue<>();
+
+  private static final AtomicInteger DISTURBED = new AtomicInteger();
+
+  record NapperGrain(GrainContext<String> context) implements Napper {
+    @Override
+    public String nap(Way way) throws Exception {
+      if (DISTURBED.get() > 0 && DISTURBED.decrementAndGet() >= 0) {
+        switch (way) {
+          case BY_CONTEXT -> napByContext();
+          case IN_BRANCH ->
+              Parallel.map(
+                  List.of(1, 2),
+                  i -> {
+                    if (i == 2) {
+                      napByContext();
+                    }
+                    return i;
+                  });
+          case WRAPPED -> {
+            try {
+              napByContext();
+            } catch (CallInterruptedException e) {
+              var _ = Thread.interrupted();
+              throw new IllegalStateException("disturbed", e);
+            }
+          }
+          case BY_JDK -> napByJdk();
+          case BY_JDK_WRAPPED -> {
+            try {
+              napByJdk();
+            } catch (InterruptedException e) {
+              Thread.currentThread().interrupt();
+              throw new IllegalStateException("disturbed");
+            }
+          }
+        }
+        throw new AssertionError("nobody has disturbed it");
+      }
+      return "rested";
+    }
+
+    private void napByContext() {
+      NAPPING.add(Thread.currentThread());
+      context.sleep(Duration.ofHours(1));
+    }
+
+    /** The first branch has ended when the second naps. */
+    @Override
+    public String napInBranches() {
+      var asking = Thread.currentThread();
+      try {
+        Parallel.map(
+            List.of(1, 2),
+            i -> {
+              context.sleep(Duration.ofMillis(i));
+              if (i == 2 && DISTURBED.getAndDecrement() > 0) {
+                NAPPING.add(asking);
+                context.sleep(Duration.ofHours(1));
+              }
+              return i;
+            });
+        return "rested";
+      } catch (CallInterruptedException e) {
+        return "instead";
+      }
+    }
+
+    @Override
+    public String napInOwnComputation() throws Exception {
+      try (var own =
+          context.reactive(
+              () -> {
+                napByJdk();
+                return "rested";
+              })) {
+        return own.tracker().next();
+      }
+    }
+  }
+
+  private static void napByJdk() throws InterruptedException {
+    NAPPING.add(Thread.currentThread());
+    Thread.sleep(Duration.ofHours(1));
+  }
+
+  private static void disturbNext() throws InterruptedException {
+    var thread = Objects.requireNonNull(NAPPING.poll(20, TimeUnit.SECONDS), "nobody naps");
+    WiredNodes.await("it naps", () -> WiredNodes.waits(thread));
+    thread.interrupt();
+  }
+
+  private final Node node = TestGrains.node().grain(Napper.class, NapperGrain::new).start();
+
+  @BeforeEach
+  void wake() {
+    NAPPING.clear();
+    DISTURBED.set(1);
+  }
+
+  @AfterEach
+  void stop() {
+    node.close();
+  }
+
+  private ReactiveComputation<String> napping(Way way) {
+    return node.reactive(() -> node.grains().get(Napper.class, "n").nap(way));
+  }
+
+  /** Seen: the interrupt was the result, as current, until the next write. */
+  @ParameterizedTest
+  @EnumSource
+  void whatAnInterruptEndsIsNoResult(Way way) throws Exception {
+    try (var computation = napping(way)) {
+      var results = computation.tracker();
+      assertEquals(Optional.empty(), results.poll(Duration.ZERO));
+      disturbNext();
+      assertEquals("rested", results.next(SOON));
+    }
+  }
+
+  /** Else an operation that interrupts itself would run without end. */
+  @ParameterizedTest
+  @EnumSource
+  void whatEndsSoEachTimeIsOne(Way way) throws Exception {
+    DISTURBED.set(Integer.MAX_VALUE);
+    try (var computation = napping(way)) {
+      var results = computation.tracker();
+      assertEquals(Optional.empty(), results.poll(Duration.ZERO));
+      for (int i = 0; i <= 3; i++) {
+        disturbNext();
+      }
+      assertThrows(Exception.class, () -> results.next(SOON));
+      assertEquals(Freshness.CURRENT, results.freshness());
+    }
+  }
+
+  @Test
+  void norIsItOneOnAThreadThatWasLent() throws Exception {
+    var napped = new AtomicInteger();
+    try (var computation =
+        node.reactive(
+            () -> {
+              if (napped.getAndIncrement() == 0) {
+                napByJdk();
+              }
+              return "rested";
+            })) {
+      var result =
+          CompletableFuture.supplyAsync(
+              () -> computation.tracker().next(), Thread::startVirtualThread);
+      disturbNext();
+      assertEquals("rested", result.get(20, TimeUnit.SECONDS));
+    }
+  }
+
+  /** It runs again when the write has ended, so the write cannot wait for that. */
+  @Test
+  void aWriteWhoseComputationAnInterruptEndsFails() throws Exception {
+    var grain = node.grains().get(Napper.class, "n");
+    var asked = new CompletableFuture<String>();
+    Thread.startVirtualThread(
+        () -> {
+          try {
+            asked.complete(grain.napInOwnComputation());
+          } catch (Throwable t) {
+            asked.completeExceptionally(t);
+          }
+        });
+    disturbNext();
+    var failure = assertThrows(ExecutionException.class, () -> asked.get(20, TimeUnit.SECONDS));
+    assertInstanceOf(CallInterruptedException.class, failure.getCause());
+  }
+
+  /** Seen: it was shown as current, and its branches had never read what they were to read. */
+  @Test
+  void whatIsComputedWithoutBranchesIsNoResult() throws Exception {
+    try (var computation = node.reactive(node.grains().get(Napper.class, "n")::napInBranches)) {
+      var results = computation.tracker();
+      assertEquals(Optional.empty(), results.poll(Duration.ZERO));
+      disturbNext();
+      assertEquals("rested", results.next(SOON));
+    }
+  }
+
+  /** Branches that were cut off in a read keep their edges, as a read without branches does. */
+  @Test
+  void whatIsShownInsteadOfBranchesIsInDoubtUntilTheyAnswer() throws Exception {
+    GateGrain.shut();
+    var gates = List.of(node.grains().get(Gate.class, "g"), node.grains().get(Gate.class, "h"));
+    var runs = new LinkedBlockingQueue<Thread>();
+    try (var computation =
+        node.reactive(
+            () -> {
+              runs.add(Thread.currentThread());
+              try {
+                return Parallel.map(gates, Gate::readWhenOpen).toString();
+              } catch (CallInterruptedException e) {
+                return "instead";
+              }
+            })) {
+      var results = computation.tracker();
+      assertEquals(Optional.empty(), results.poll(Duration.ZERO));
+      GateGrain.entered.await();
+      var run = runs.take();
+      WiredNodes.await("it waits", () -> WiredNodes.waits(run));
+      run.interrupt();
+      assertEquals("instead", results.next(SOON));
+      assertEquals(Freshness.IN_DOUBT, results.freshness());
+      GateGrain.open.countDown();
+      assertEquals("[read, read]", results.next(SOON));
+      WiredNodes.await("it is certain", () -> results.freshness() == Freshness.CURRENT);
+    }
+  }
+}
