@@ -715,7 +715,7 @@ final class OwnUpstream {
         boolean done = next.verb == Verb.UNREAD && bytes.get(scanner.at) != '-';
         // Or it is the refusal of what was to silence it.
         boolean refused =
-            standing.mayHaveRefusedSilence() && Refusals.mayBeOfTheServer(bytes, scanner.at, end);
+            standing.mayHaveRefusedSilence() && Refusals.mayBeOfSilence(bytes, scanner.at, end);
         if (uneven
             || silences
             || done

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Bytes;
@@ -27,7 +26,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -42,11 +40,6 @@ class RecordedTest {
   private static final String SUBSCRIBED = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
 
   @TempDir private Path directory;
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   /** What clients do with a shim that records. */
   @FunctionalInterface
@@ -493,6 +486,31 @@ class RecordedTest {
     assertTrue(
         all.containsAll(List.of("0|CLIENT REPLY SKIP|?", "0|ECHO one|?", "0|ECHO two|?")),
         all::toString);
+  }
+
+  /** Where CLIENT is no command any more, it is refused in words that other commands hear, too. */
+  @ParameterizedTest
+  @ValueSource(strings = {"CLIENT", "client"})
+  void theRefusalOfARenamedCommandIsNoReplyToTheNext(String name)
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.send(name, "REPLY", "SKIP");
+                client.send("SETNX", "k", "mine");
+                client.send("SET", "z", "1");
+                client.send("ECHO", "end");
+                client.readUntil("end\r\n");
+              }
+            },
+            "--rename-command",
+            "CLIENT",
+            "");
+    for (var operation : operations) {
+      assertNull(operation.reply(), operation::toString);
+    }
   }
 
   /** What waits for its EXEC is no part of several replies. */
