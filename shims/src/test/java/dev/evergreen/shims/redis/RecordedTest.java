@@ -1304,18 +1304,18 @@ class RecordedTest {
           try (var client = shimmed.client()) {
             client.ask("SET", "a", "1");
             client.ask("SET", "b", "1");
-            assertEquals(":2\r\n", client.ask("ADDTO", "a", "2"));
+            assertEquals(":2\r\n", client.ask("ADD.TO", "a", "2"));
             assertTrue(client.ask("NOBODY", "b", "2").startsWith("-ERR unknown command"));
-            assertTrue(client.ask("ADDTO", "b").startsWith("-ERR wrong number"));
+            assertTrue(client.ask("ADD.TO", "b").startsWith("-ERR wrong number"));
             assertEquals("$2\r\n12\r\n", client.ask("GET", "a"));
             assertEquals("+OK\r\n", client.ask("SELECT", "1"));
             assertEquals("+OK\r\n", client.ask("SET", "c", "1"));
-            assertEquals(":3000\r\n", client.ask("ADDTO", "document", "x".repeat(3_000)));
+            assertEquals(":3000\r\n", client.ask("ADD.TO", "document", "x".repeat(3_000)));
           }
         },
         "--rename-command",
         "APPEND",
-        "ADDTO");
+        "ADD.TO");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
     // A value is not indexed as the name of a key, and then the words do not tell what was written.
@@ -1323,6 +1323,26 @@ class RecordedTest {
       var database = Call.database("1");
       assertEquals(List.of(database.child("c")), trace.below(database, Bytes.EMPTY, null, 10));
     }
+  }
+
+  /** Such as FLUSHALL, which names nothing of what it writes. */
+  @Test
+  void aCommandThatMayHaveBeenRenamedMayHaveWrittenAnything()
+      throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "1");
+            assertEquals("+OK\r\n", client.ask("zap"));
+            client.ask("SET", "b", "1");
+          }
+        },
+        "--rename-command",
+        "FLUSHALL",
+        "zap");
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+    assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
   }
 
   @Test
