@@ -136,7 +136,7 @@ class EffectsTest {
         (shimmed, client) -> {
           client.ask("SET", "a", "1");
           assertEquals(
-              ":2\r\n", client.ask("EVAL", "return redis.call('ADDTO',KEYS[1],'2')", "1", "a"));
+              ":2\r\n", client.ask("EVAL", "return redis.call('ADD.TO',KEYS[1],'2')", "1", "a"));
           var random = "return redis.call('SET',KEYS[1],redis.call('RANDOMKEY'))";
           assertEquals("+OK\r\n", client.ask("EVAL", random, "1", "r"));
           var time = "return redis.call('SET',KEYS[1],redis.call('TIME')[1])";
@@ -146,7 +146,7 @@ class EffectsTest {
         },
         "--rename-command",
         "APPEND",
-        "ADDTO");
+        "ADD.TO");
     for (var key : List.of("a", "r", "t")) {
       assertEquals(Certainty.OPAQUE, ask("GET " + key).certainty(), key);
     }
