@@ -142,6 +142,15 @@ final class CellIndex {
     return ids;
   }
 
+  /** The numbers of the cell, those above it and those below it; empty if they are many. */
+  Optional<List<Long>> few(Cell cell) throws SQLException {
+    var ids = cells(cell);
+    for (var above : cell.ancestors()) {
+      id(above).ifPresent(ids::add);
+    }
+    return Optional.of(ids).filter(all -> all.size() <= MOST_CELLS);
+  }
+
   /** Those that touch the cell itself; empty if none ever did. */
   private <T> Optional<Iterator<T>> touching(OperationReader.Shape<T> shape, Cell cell, long before)
       throws SQLException {

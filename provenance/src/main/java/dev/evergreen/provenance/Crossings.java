@@ -57,8 +57,8 @@ final class Crossings {
         return true;
       }
     }
-    for (long other : longOnes.underWay(row - TraceDatabase.LONG, row)) {
-      if (longOnes.couldWrite(other, cell) && !isOver(other, epoch)) {
+    for (long other : longOnes.writing(cell, row - TraceDatabase.LONG, row)) {
+      if (!isOver(other, epoch)) {
         return true;
       }
     }

@@ -13,10 +13,11 @@ import java.util.stream.LongStream;
  * of them may have come between. They are found once, if they are few.
  */
 final class LongOperations {
-  private static final int MOST_KNOWN = 10_000;
+  static final int MOST_KNOWN = 10_000;
 
   private final ReadSession session;
   private final OpRows rows;
+  private final CellIndex index;
 
   /** What some of them could have written: each question asks for the same ones. */
   private final Map<Long, List<Cell>> written = new HashMap<>();
@@ -24,9 +25,10 @@ final class LongOperations {
   /** All, if they are few; asked once for a question. */
   private Optional<LongOnes> longOnes = Optional.empty();
 
-  LongOperations(ReadSession session, OpRows rows) {
+  LongOperations(ReadSession session, OpRows rows, CellIndex index) {
     this.session = session;
     this.rows = rows;
+    this.index = index;
   }
 
   /** The trace may be another one than it was at the last question. */
@@ -35,8 +37,18 @@ final class LongOperations {
     longOnes = Optional.empty();
   }
 
-  /** Whether one could have written something of a cell. */
-  boolean couldWrite(long row, Cell cell) {
+  /** Those of {@link #underWay} that could have written something of a cell. */
+  List<Long> writing(Cell cell, long below, long at) throws SQLException {
+    var those = known().cut() ? index.few(cell) : Optional.<List<Long>>empty();
+    if (those.isPresent() && those.get().isEmpty()) {
+      return List.of();
+    }
+    // Of very many, most have to do with other cells, and are not to be looked at.
+    var found = those.isPresent() ? ask(below, at, those.get()) : underWay(below, at);
+    return found.stream().filter(row -> couldWrite(row, cell)).toList();
+  }
+
+  private boolean couldWrite(long row, Cell cell) {
     return written(row).stream().anyMatch(cell::overlaps);
   }
 
@@ -92,12 +104,20 @@ final class LongOperations {
 
   /** The long operations below a row that were under way at another, or that have no end. */
   List<Long> underWay(long below, long at) throws SQLException {
+    var known = known();
+    return known.cut() ? ask(below, at, List.of()) : known.find(below, reached(at));
+  }
+
+  /** Whoever has no end was under way at any time. */
+  private static long reached(long at) {
+    return Math.min(at, Long.MAX_VALUE - 1);
+  }
+
+  private LongOnes known() throws SQLException {
     if (longOnes.isEmpty()) {
       longOnes = Optional.of(readLongOnes());
     }
-    var known = longOnes.get();
-    long end = Math.min(at, Long.MAX_VALUE - 1);
-    return known.cut() ? askLongOnes(below, end) : known.find(below, end);
+    return longOnes.get();
   }
 
   private LongOnes readLongOnes() throws SQLException {
@@ -125,13 +145,25 @@ final class LongOperations {
     return new LongOnes(rows.build().toArray(), end, highest, end.length > MOST_KNOWN);
   }
 
-  private List<Long> askLongOnes(long below, long at) throws SQLException {
+  /** Asks for them, or only for those that touch one of some cells, by their numbers. */
+  private List<Long> ask(long below, long at, List<Long> cells) throws SQLException {
+    var touching =
+        cells.isEmpty()
+            ? ""
+            : " and exists (select 1 from op_cell t where t.stretch = op.seq >> %d"
+                    .formatted(TraceDatabase.STRETCH_BITS)
+                + " and t.seq = op.seq and t.cell in (?%s))"
+                    .formatted(", ?".repeat(cells.size() - 1));
     var select =
         session.statement(
-            "select seq from op where %s and seq < ? and %s > ? and outcome <> %d order by seq desc"
-                .formatted(TraceDatabase.longer(), TraceDatabase.END, Outcome.NOT_SENT.code()));
+            "select seq from op where %s and seq < ? and %s > ? and outcome <> %d%s order by seq desc"
+                .formatted(
+                    TraceDatabase.longer(), TraceDatabase.END, Outcome.NOT_SENT.code(), touching));
     select.setLong(1, below);
-    select.setLong(2, at);
+    select.setLong(2, reached(at));
+    for (int i = 0; i < cells.size(); i++) {
+      select.setLong(3 + i, cells.get(i));
+    }
     var rows = new ArrayList<Long>();
     try (var found = select.executeQuery()) {
       while (found.next()) {

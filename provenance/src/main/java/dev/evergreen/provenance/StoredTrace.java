@@ -64,7 +64,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     session = new ReadSession(database, connection);
     operations = new OperationReader(session, rows);
     index = new CellIndex(session, rows, operations);
-    longOnes = new LongOperations(session, rows);
+    longOnes = new LongOperations(session, rows, index);
     processes = new Processes(session);
     breaks = new StoredBreaks(session, rows, processes);
     neighbours =
@@ -585,13 +585,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
               new Filtered<>(
                   neighbours.of(cell, row, end(operation)),
                   other -> Orders.unordered(this, operation, other.operation()));
-          var others = longOnes.underWay(row - TraceDatabase.LONG, row);
+          var others = longOnes.writing(cell, row - TraceDatabase.LONG, row);
           if (!shortOnes.hasNext() && others.isEmpty()) {
             return Collections.emptyIterator();
           }
-          return Stream.concat(
-                  stream(shortOnes).map(Neighbours.Placed::row),
-                  others.stream().filter(other -> longOnes.couldWrite(other, cell)))
+          return Stream.concat(stream(shortOnes).map(Neighbours.Placed::row), others.stream())
               .map(other -> session.read(() -> operations.whole(other)))
               .flatMap(Optional::stream)
               .filter(other -> Orders.unordered(this, operation, other))

@@ -40,7 +40,7 @@ abstract sealed class TraceDatabase {
   /** The kind of a touch that has replaced something that is folded. */
   static final int COVERS = 3;
 
-  private static final int STRETCH_BITS = 22;
+  static final int STRETCH_BITS = 22;
 
   /**
    * An operation during which more rows than these were given is a long one: an index finds those

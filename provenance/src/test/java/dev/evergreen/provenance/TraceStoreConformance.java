@@ -1008,11 +1008,15 @@ abstract class TraceStoreConformance {
     }
   }
 
-  @Test
-  void knowsWhatWasUnderWayTogetherWhateverWasAskedBefore() throws Exception {
+  /**
+   * @param others so many of another key are under way for ever
+   */
+  @ParameterizedTest
+  @ValueSource(ints = {0, LongOperations.MOST_KNOWN})
+  void knowsWhatWasUnderWayTogetherWhateverWasAskedBefore(int others) throws Exception {
     var random = new Random(6);
     try (var recording = record()) {
-      recordOverlaps(recording, random, 30_000);
+      recordOverlaps(recording, random, 30_000, others);
       assertTrue(recording.awaitLoaded(LONG));
       try (var trace = trace()) {
         var all = trace.from(0, Integer.MAX_VALUE);
@@ -1026,7 +1030,8 @@ abstract class TraceStoreConformance {
         for (int i = all.size() - 1; i >= 0; i -= 1 + random.nextInt(200)) {
           int place = random.nextInt(8) == 0 ? random.nextInt(all.size()) : i;
           var asked = all.get(place);
-          for (var cell : List.of(key("a"), key("b"), Cell.of("0"))) {
+          for (var cell :
+              others == 0 ? List.of(key("a"), key("b"), Cell.of("0")) : List.of(key("a"))) {
             assertEquals(
                 Set.copyOf(rows(expected.beside(cell, asked))),
                 Set.copyOf(rows(trace.beside(cell, asked))),
@@ -1038,8 +1043,17 @@ abstract class TraceStoreConformance {
   }
 
   /** Several lanes, on some of which most waits for long, or for ever. */
-  private static void recordOverlaps(Recording recording, Random random, int events) {
+  private static void recordOverlaps(Recording recording, Random random, int events, int others) {
     var line = Line.open(recording);
+    var silent =
+        new Line(
+            line.spool(),
+            line.epoch(),
+            line.connection(),
+            line.spool().lane(line.epoch(), "silent"));
+    for (int i = 0; i < others; i++) {
+      silent.send("set other 1");
+    }
     var lines = new ArrayList<>(List.of(line));
     for (int i = 1; i < 5; i++) {
       lines.add(

@@ -19,6 +19,7 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,8 +64,11 @@ final class OwnUpstream {
 
   private volatile boolean quiet = true;
 
-  /** Whether something is expected or queued that leads to another database; else it is none. */
-  private volatile boolean mayMove;
+  /**
+   * What is expected last of that which may lead to another database; written under the lock. It is
+   * not looked for: very much may be expected.
+   */
+  private volatile @Nullable Expected mover;
 
   /** Whether nobody knows what comes from Redis, and what becomes of requests. */
   private boolean lost;
@@ -177,37 +181,21 @@ final class OwnUpstream {
    * Redis is silent, which may have refused to speak again.
    */
   private int databaseOf(Verb verb) throws IOException {
-    if (verb.needsDatabase() && mayMove && isMoving()) {
+    if (verb.needsDatabase() && mover != null) {
       flush();
-      session.await(this, this::awaitMoved);
-      return isMoving() && !isEnded() ? Standing.SOME_DATABASE : standing.database();
+      session.await(this, () -> await(() -> mover == null || debugs || standing.isSilent()));
+      return mover != null && !isEnded() ? Standing.SOME_DATABASE : standing.database();
     }
     return standing.database();
   }
 
-  private void awaitMoved() {
-    lock.lock();
-    try {
-      while (isMoving() && !ended && !debugs && !standing.isSilent()) {
-        replied.awaitUninterruptibly();
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Whether what is not replied to yet may lead to another database. */
-  private boolean isMoving() {
-    lock.lock();
-    try {
-      boolean queued = standing.queued.holds(verb -> verb == Verb.SELECT);
-      return expected.stream()
-          .map(next -> next.verb)
-          .anyMatch(
-              verb -> verb == Verb.SELECT || verb == Verb.RESET || (queued && verb == Verb.EXEC));
-    } finally {
-      lock.unlock();
-    }
+  /** Whether it may lead to another database. */
+  private boolean mayMove(Expected next) {
+    return switch (next.verb) {
+      case SELECT, RESET -> true;
+      case EXEC -> mover != null || standing.queued.holds(verb -> verb == Verb.SELECT);
+      default -> false;
+    };
   }
 
   private @Nullable List<Bytes> callOf(Verb verb, Batch batch) {
@@ -332,8 +320,8 @@ final class OwnUpstream {
       if (debugs || next.verb == Verb.PINS || next.verb == Verb.STREAM) {
         standing.pin();
       }
-      if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
-        mayMove = true;
+      if (mayMove(next)) {
+        mover = next;
       }
       if (!next.words.whole()) {
         standing.stay();
@@ -422,13 +410,7 @@ final class OwnUpstream {
    */
   boolean isHoldingBack() throws IOException {
     flush();
-    // The client may read only when it has written all.
-    session.output.hurry(true);
-    try {
-      awaitReplied();
-    } finally {
-      session.output.hurry(false);
-    }
+    awaitReplied();
     lock.lock();
     try {
       // Once replies are lost, nobody hears what ends that.
@@ -554,12 +536,12 @@ final class OwnUpstream {
    * less than it announces; then it cannot be told any more what is a reply to what.)
    */
   void awaitKnown() {
-    await(false);
+    await(() -> outstanding == 0 || standing.isPinned() || standing.isSilent());
   }
 
   /** Waits until all that was asked has been replied to, or never will be. */
   void awaitReplied() {
-    await(true);
+    await(() -> outstanding == 0);
   }
 
   /** Whether so much has not been replied to that no more is to be asked at present. */
@@ -572,34 +554,29 @@ final class OwnUpstream {
     }
   }
 
-  /**
-   * Waits until it is not crowded any more. The client may read nothing before it has said all: so
-   * meanwhile nobody waits for it.
-   */
+  /** Waits until it is not crowded any more. */
   void awaitRoom() throws IOException {
     flush();
+    await(() -> expectedBytes <= MOST_EXPECTED / 2);
+  }
+
+  /**
+   * Waits until the reader has seen to something, or has ended. Of the sender.
+   *
+   * <p>Invariant: while the sender waits for the reader, the reader waits for nobody's reading. For
+   * nothing is read from the client meanwhile, and that may read only when it has said all: else
+   * each would wait for the next.
+   */
+  private void await(BooleanSupplier over) {
     session.output.hurry(true);
     lock.lock();
     try {
-      while (expectedBytes > MOST_EXPECTED / 2 && !ended) {
+      while (!over.getAsBoolean() && !ended) {
         replied.awaitUninterruptibly();
       }
     } finally {
       lock.unlock();
       session.output.hurry(false);
-    }
-  }
-
-  private void await(boolean evenIfPinned) {
-    lock.lock();
-    try {
-      while (outstanding > 0
-          && !ended
-          && (evenIfPinned || !(standing.isPinned() || standing.isSilent()))) {
-        replied.awaitUninterruptibly();
-      }
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -738,7 +715,7 @@ final class OwnUpstream {
         boolean done = next.verb == Verb.UNREAD && bytes.get(scanner.at) != '-';
         // Or it is the refusal of what was to silence it.
         boolean refused =
-            standing.mayHaveRefusedSilence() && Refusals.mayBeOfTheServer(bytes, scanner.at, end);
+            standing.mayHaveRefusedSilence() && Refusals.mayBeOfSilence(bytes, scanner.at, end);
         if (uneven
             || silences
             || done
@@ -795,6 +772,7 @@ final class OwnUpstream {
       }
       expectedBytes -= next.bytes;
     }
+    mover = null;
     outstanding = 0;
     taken = 0;
     replied.signalAll();
@@ -860,10 +838,17 @@ final class OwnUpstream {
   private void done(Expected next) {
     unheardScript = false;
     taken++;
-    if (++next.next == next.count) {
-      expectedBytes -= expected.removeFirst().bytes;
-    }
+    count(next);
     taken += takeSilent();
+  }
+
+  /** One of these is not waited for any more. */
+  private void count(Expected next) {
+    if (++next.next == next.count) {
+      expected.removeFirst();
+      expectedBytes -= next.bytes;
+      mover = next == mover ? null : mover;
+    }
   }
 
   /** Takes what comes next and is not replied to; answers how many that were. */
@@ -885,9 +870,7 @@ final class OwnUpstream {
         unheardScript = true;
       }
       count++;
-      if (++next.next == next.count) {
-        expectedBytes -= expected.removeFirst().bytes;
-      }
+      count(next);
     }
   }
 
@@ -904,9 +887,6 @@ final class OwnUpstream {
               // Else a lane's reply could get amid the rest of a push.
               && scanner.atStart();
       forgetLate();
-      if (expected.isEmpty() && !standing.queued.isOpen()) {
-        mayMove = false;
-      }
       replied.signalAll();
     } finally {
       lock.unlock();

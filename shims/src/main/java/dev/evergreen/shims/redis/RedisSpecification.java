@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,16 @@ public final class RedisSpecification implements Specification, Model {
 
   /** A longer word of such a command is taken for a value. */
   private static final int LONGEST_NAME = 512;
+
+  /** Commands of newer servers, which write nothing but keys that they name. */
+  private static final Set<String> NEWER =
+      Set.of(
+          """
+          HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST HTTL HPTTL HEXPIRETIME HPEXPIRETIME HGETEX \
+          HGETDEL HSETEX XDELEX XACKDEL VADD VREM VSETATTR VGETATTR VCARD VDIM VEMB VINFO VLINKS \
+          VRANDMEMBER VSIM DELIFEQ DELEX DIGEST MSETEX\
+          """
+              .split(" "));
 
   private final Map<String, Commands.Command> commands;
   private final DefaultKeys defaults = DefaultKeys.load();
@@ -204,7 +215,7 @@ public final class RedisSpecification implements Specification, Model {
       } else if (defaults.knows(name)) {
         defaults.touch(name, call);
       } else if (!Verb.isKnown(name.toLowerCase(Locale.ROOT))) {
-        touchAnything(call);
+        touchAnything(name, call);
       }
     } catch (HiddenException hidden) {
       // Its words tell no more than if they were not on record.
@@ -237,10 +248,15 @@ public final class RedisSpecification implements Specification, Model {
 
   /**
    * What nobody knows, such as a command of a module or of a newer Redis, may have written whatever
-   * it names, unless it was refused.
+   * it names, unless it was refused. If its name is not of their kind, it may be another name of
+   * any command: of FLUSHALL, say, or of EVAL.
    */
-  private static void touchAnything(Call call) {
+  private static void touchAnything(String name, Call call) {
     if (call.reply() instanceof Resp.Failure && !mayHaveFailedAmid(call.operation())) {
+      return;
+    }
+    if (name.indexOf('.') < 0 && !NEWER.contains(name)) {
+      call.touch(Touch.changes(Call.DATABASES).effect(Effect.UNKNOWN));
       return;
     }
     if (call.words() > MOST_NAMED

@@ -31,6 +31,9 @@ final class Refusals {
           "NOREPLICAS",
           "UNBLOCKED");
 
+  /** The name is said as it was asked for. */
+  private static final String NO_CLIENT = "-ERR UNKNOWN COMMAND 'CLIENT'";
+
   /** For what the store holds: had it held something else, the command would have been done. */
   private static final List<Bytes> OF_THE_STATE =
       errors(
@@ -128,13 +131,15 @@ final class Refusals {
     return OF_THE_SERVER.contains(text.split("[ \r]", 2)[0]);
   }
 
-  /** Whether what has come of a reply may be the beginning of such a refusal. */
-  static boolean mayBeOfTheServer(ByteBuffer bytes, int from, int end) {
-    var text = new byte[Math.min(end - from, 20)];
+  /**
+   * Whether what has come of a reply may be the beginning of a refusal to be silent: such a one, or
+   * that of a store where CLIENT has another name, which no other command is refused by.
+   */
+  static boolean mayBeOfSilence(ByteBuffer bytes, int from, int end) {
+    var text = new byte[Math.min(end - from, NO_CLIENT.length())];
     bytes.get(from, text);
-    var said = new String(text, StandardCharsets.ISO_8859_1);
-    return OF_THE_SERVER.stream()
-        .map(kind -> "-" + kind + " ")
+    var said = new String(text, StandardCharsets.ISO_8859_1).toUpperCase(Locale.ROOT);
+    return Stream.concat(OF_THE_SERVER.stream().map(kind -> "-" + kind + " "), Stream.of(NO_CLIENT))
         .anyMatch(kind -> said.startsWith(kind) || kind.startsWith(said));
   }
 

@@ -513,23 +513,11 @@ final class Session {
     }
   }
 
-  /**
-   * Waits while too much of what the client has asked is not replied to. Nothing is read from it
-   * meanwhile: if it goes away, it has to be noticed otherwise.
-   */
+  /** Waits while too much of what the client has asked is not replied to. */
   private void awaitRoom(OwnUpstream upstream) throws IOException {
-    if (!upstream.isCrowded()) {
-      return;
+    if (upstream.isCrowded()) {
+      await(upstream, upstream::awaitRoom);
     }
-    Runnable giveUp =
-        () -> {
-          cutOff();
-          upstream.fail();
-        };
-    try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
-      upstream.awaitRoom();
-    }
-    checkOpen();
   }
 
   OwnUpstream own() throws IOException {
@@ -598,8 +586,8 @@ final class Session {
   }
 
   /**
-   * Waits for its own upstream. Nothing is read from the client meanwhile: it may read only when it
-   * has said all, so nobody waits for it; and if it goes away, it has to be noticed otherwise.
+   * Waits for its own upstream. Nothing is read from the client meanwhile: if it goes away, it has
+   * to be noticed otherwise.
    */
   void await(OwnUpstream upstream, Wait wait) throws IOException {
     Runnable giveUp =
@@ -607,11 +595,8 @@ final class Session {
           cutOff();
           upstream.fail();
         };
-    output.hurry(true);
     try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
       wait.end();
-    } finally {
-      output.hurry(false);
     }
     checkOpen();
   }

@@ -2,13 +2,11 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.Arrays;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -37,11 +35,6 @@ class BusyTest {
 
   private static final byte[] KILL = Identity.request("SCRIPT", "KILL");
   private static final byte[] GET = Identity.request("GET", "k");
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   private static Shimmed shimmed() throws IOException {
     return Shimmed.start(settings -> settings.withPatience(Duration.ofMillis(600)), THRESHOLD);

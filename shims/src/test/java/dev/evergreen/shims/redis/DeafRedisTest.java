@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.provenance.Batch;
@@ -24,7 +23,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,11 +32,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class DeafRedisTest {
   private static final byte[] LARGE = Identity.request("SET", "k", "v".repeat(40_000));
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   private static RedisShim shim(Gate gate) throws IOException {
     return RedisShim.start(Shimmed.settings("127.0.0.1:" + gate.port()));

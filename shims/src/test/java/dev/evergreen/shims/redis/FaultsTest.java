@@ -3,7 +3,6 @@ package dev.evergreen.shims.redis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Bytes;
@@ -24,7 +23,6 @@ import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -41,11 +39,6 @@ class FaultsTest {
   private static final RedisSpecification SPECIFICATION = new RedisSpecification();
 
   @TempDir private Path directory;
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   /**
    * One that writes to a key of its own until its connection ends; half of them in transactions.

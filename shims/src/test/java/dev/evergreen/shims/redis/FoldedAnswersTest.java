@@ -3,7 +3,6 @@ package dev.evergreen.shims.redis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Operation;
@@ -53,7 +52,6 @@ final class FoldedAnswersTest {
 
   @Test
   void namesTheSameCausesWhenTheOldIsFolded() throws Exception {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
     long seed = Long.getLong("evergreen.seed", System.nanoTime());
     var random = new Random(seed);
     try (var recording = record(Retention.ALL);
@@ -97,7 +95,6 @@ final class FoldedAnswersTest {
    */
   @Test
   void namesTheSameCausesOfKeysThatWereLittleWritten() throws Exception {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
     long seed = Long.getLong("evergreen.seed", System.nanoTime());
     var random = new Random(seed);
     var questions = new ArrayList<String>();
@@ -178,7 +175,6 @@ final class FoldedAnswersTest {
 
   @Test
   void keepsWhatIsQueuedAsLongAsItsExec() throws Exception {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
     try (var recording = record(Retention.ALL);
         var shimmed =
             Shimmed.start(

@@ -3,7 +3,6 @@ package dev.evergreen.shims.redis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Durability;
 import dev.evergreen.provenance.SpoolSettings;
@@ -26,7 +25,6 @@ import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -41,11 +39,6 @@ class FuzzTest {
   private static final long SEED = Long.getLong("evergreen.seed", System.nanoTime());
 
   @TempDir private Path directory;
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   private static List<byte[]> corpus(String name) throws IOException {
     try (var file = Objects.requireNonNull(FuzzTest.class.getResourceAsStream(name), name)) {

@@ -2,7 +2,6 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Bytes;
@@ -101,7 +100,6 @@ class HostileProgramsTest {
 
   @BeforeAll
   static void start() throws IOException {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
     scratch = new Pipeline("--enable-debug-command", "yes");
   }
 

@@ -1,14 +1,12 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Durability;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,11 +24,6 @@ class IdleClientTest {
   private static final int WARM_UP = Integer.getInteger("evergreen.shim.warm", 6);
 
   @TempDir private Path directory;
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   private static List<Talk> clients(int port, int count, String... words) throws IOException {
     var clients = new ArrayList<Talk>();

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.fibers.Buffers;
 import java.io.ByteArrayOutputStream;
@@ -22,7 +21,6 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,11 +31,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class LanesTest {
   @TempDir private Path directory;
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   @Test
   void manyClientsShareOneUpstream() throws IOException {

@@ -2,7 +2,6 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Bytes;
@@ -50,7 +49,6 @@ class LateRequestsTest {
 
   @Test
   void ofWhoWantsNoRepliesNothingIsKept() throws IOException {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
     var told = new AtomicLong();
     try (var shimmed = Shimmed.start();
         var client = shimmed.client()) {

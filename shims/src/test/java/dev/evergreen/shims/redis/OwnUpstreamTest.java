@@ -2,7 +2,6 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.SpoolSettings;
@@ -18,7 +17,6 @@ import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,11 +25,6 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class OwnUpstreamTest {
   @TempDir private Path directory;
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   /** What is done with an upstream; the socket is the store's end of it. */
   @FunctionalInterface
@@ -102,5 +95,22 @@ class OwnUpstreamTest {
     try (var trace = new Recorded(directory).trace()) {
       assertEquals("", trace.from(1, 100).getLast().space(), "it may be in any database");
     }
+  }
+
+  /** Each of so many would be compared with all before it, which takes minutes. */
+  @Test
+  void whatMayLeadToAnotherDatabaseIsNotLookedForAmongAllThatIsUnanswered() throws Exception {
+    doing(
+        (upstream, store) -> {
+          store.getOutputStream().write(Inline.ascii("+OK\r\n"));
+          submit(upstream, Verb.SELECT, Words.ofSelection(1), "SELECT", "1");
+          new Thread(upstream::readToEnd).start();
+          var drain = new FutureTask<>(store.getInputStream()::readAllBytes);
+          Thread.startVirtualThread(drain);
+          for (int i = 0; i < 100_000; i++) {
+            submit(upstream, Verb.SHARED, Words.NONE, "SET", "k", "1");
+          }
+          assertEquals(1, upstream.database());
+        });
   }
 }

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Bytes;
@@ -27,7 +26,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -42,11 +40,6 @@ class RecordedTest {
   private static final String SUBSCRIBED = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
 
   @TempDir private Path directory;
-
-  @BeforeEach
-  void redis() {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
-  }
 
   /** What clients do with a shim that records. */
   @FunctionalInterface
@@ -493,6 +486,31 @@ class RecordedTest {
     assertTrue(
         all.containsAll(List.of("0|CLIENT REPLY SKIP|?", "0|ECHO one|?", "0|ECHO two|?")),
         all::toString);
+  }
+
+  /** Where CLIENT is no command any more, it is refused in words that other commands hear, too. */
+  @ParameterizedTest
+  @ValueSource(strings = {"CLIENT", "client"})
+  void theRefusalOfARenamedCommandIsNoReplyToTheNext(String name)
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.send(name, "REPLY", "SKIP");
+                client.send("SETNX", "k", "mine");
+                client.send("SET", "z", "1");
+                client.send("ECHO", "end");
+                client.readUntil("end\r\n");
+              }
+            },
+            "--rename-command",
+            "CLIENT",
+            "");
+    for (var operation : operations) {
+      assertNull(operation.reply(), operation::toString);
+    }
   }
 
   /** What waits for its EXEC is no part of several replies. */
@@ -1286,18 +1304,18 @@ class RecordedTest {
           try (var client = shimmed.client()) {
             client.ask("SET", "a", "1");
             client.ask("SET", "b", "1");
-            assertEquals(":2\r\n", client.ask("ADDTO", "a", "2"));
+            assertEquals(":2\r\n", client.ask("ADD.TO", "a", "2"));
             assertTrue(client.ask("NOBODY", "b", "2").startsWith("-ERR unknown command"));
-            assertTrue(client.ask("ADDTO", "b").startsWith("-ERR wrong number"));
+            assertTrue(client.ask("ADD.TO", "b").startsWith("-ERR wrong number"));
             assertEquals("$2\r\n12\r\n", client.ask("GET", "a"));
             assertEquals("+OK\r\n", client.ask("SELECT", "1"));
             assertEquals("+OK\r\n", client.ask("SET", "c", "1"));
-            assertEquals(":3000\r\n", client.ask("ADDTO", "document", "x".repeat(3_000)));
+            assertEquals(":3000\r\n", client.ask("ADD.TO", "document", "x".repeat(3_000)));
           }
         },
         "--rename-command",
         "APPEND",
-        "ADDTO");
+        "ADD.TO");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
     // A value is not indexed as the name of a key, and then the words do not tell what was written.
@@ -1305,6 +1323,26 @@ class RecordedTest {
       var database = Call.database("1");
       assertEquals(List.of(database.child("c")), trace.below(database, Bytes.EMPTY, null, 10));
     }
+  }
+
+  /** Such as FLUSHALL, which names nothing of what it writes. */
+  @Test
+  void aCommandThatMayHaveBeenRenamedMayHaveWrittenAnything()
+      throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "1");
+            assertEquals("+OK\r\n", client.ask("zap"));
+            client.ask("SET", "b", "1");
+          }
+        },
+        "--rename-command",
+        "FLUSHALL",
+        "zap");
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+    assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
   }
 
   @Test

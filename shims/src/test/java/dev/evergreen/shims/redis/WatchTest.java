@@ -2,7 +2,6 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.fibers.Connection;
 import java.io.IOException;
@@ -17,7 +16,6 @@ import org.junit.jupiter.api.Timeout;
 class WatchTest {
   @Test
   void beginsAgainWhateverHasFailed() throws Exception {
-    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
     var begun = new AtomicInteger();
     var told = new AtomicInteger();
     var listening = new CountDownLatch(1);
