@@ -6,6 +6,7 @@ import static dev.evergreen.http.Http2Output.END_STREAM;
 import static dev.evergreen.http.Http2Output.FRAME_HEAD;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Signal;
@@ -307,14 +308,19 @@ abstract class Http2Connection {
     }
   }
 
+  /** Waits without the lock, which all other streams need meanwhile. */
   private void sendLater(int stream, Code code) {
-    lock();
     try {
-      out.frame(Http2Output.RST_STREAM, stream, code.number);
+      var room = Buffers.borrowToWrite(connection);
+      lock();
+      try {
+        out.provide(room);
+        out.frame(Http2Output.RST_STREAM, stream, code.number);
+      } finally {
+        unlock();
+      }
     } catch (IOException e) {
       connection.close(); // Else the peer would go on with it.
-    } finally {
-      unlock();
     }
   }
 

@@ -208,6 +208,15 @@ final class Http2Output {
     awaitRoom(Math.min(headers.mostBytes(), Buffers.SIZE));
   }
 
+  /** Under the lock: takes a buffer to be filled, or gives it back if a small frame has room. */
+  void provide(Buffers.Loan room) {
+    if (isOpen() && !hasRoom(FRAME_HEAD + Long.BYTES)) {
+      pending.add(room);
+    } else {
+      room.close();
+    }
+  }
+
   private boolean hasRoom(int bytes) {
     var last = pending.peekLast();
     return last != null && last.buffer().remaining() >= bytes;
