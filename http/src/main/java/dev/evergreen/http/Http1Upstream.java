@@ -4,12 +4,17 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.http.Http1Output.Persistence;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A connection to an origin by HTTP/1.1, for one exchange after the other. */
 final class Http1Upstream implements Upstream {
   /** More informational responses to one request are nonsense. */
   private static final int MOST_INFORMATIONAL = 100;
+
+  private static final Pattern KEPT_FOR = Pattern.compile("(?i)timeout=(\\d{1,9})");
 
   private final Connection connection;
   private final Origin origin;
@@ -18,6 +23,9 @@ final class Http1Upstream implements Upstream {
   private final Http1Reader reader;
   private final Http1Writer writer;
   private long lastUsed = System.nanoTime();
+
+  /** For how long the origin keeps it unused, as it says. */
+  private long keptNanos = Long.MAX_VALUE;
 
   Http1Upstream(Connection connection, Origin origin, HttpSettings settings) {
     this.connection = connection;
@@ -31,7 +39,8 @@ final class Http1Upstream implements Upstream {
   /** Whether it was used lately and its origin has neither ended it nor sent anything unasked. */
   boolean isAlive(Duration idle) {
     try {
-      return System.nanoTime() - lastUsed < idle.toNanos() && in.isQuiet();
+      long unused = System.nanoTime() - lastUsed;
+      return unused < Math.min(idle.toNanos(), keptNanos) && in.isQuiet();
     } catch (IOException e) {
       return false;
     }
@@ -64,7 +73,9 @@ final class Http1Upstream implements Upstream {
     private final long sentBefore = connection.report().sent();
     private boolean toHead;
     private boolean toConnect;
-    private boolean upgrades;
+
+    /** To what it asks to go over from HTTP; none if it does not. */
+    private List<String> upgrades = List.of();
 
     /**
      * Where it has a place for the time after it has left HTTP; null if it does not ask for that.
@@ -92,8 +103,9 @@ final class Http1Upstream implements Upstream {
       if (!Http1Output.hasRoom(size)) {
         throw new HeadTooLargeException(size);
       }
-      upgrades = fields.has("upgrade") && fields.hasMember("connection", "upgrade");
-      if (upgrades || toConnect) {
+      upgrades = fields.hasMember("connection", "upgrade") ? fields.members("upgrade") : List.of();
+      boolean asksToLeave = !upgrades.isEmpty();
+      if (asksToLeave || toConnect) {
         // Before anything is sent: the origin would have agreed in vain.
         lasting = pool.takeLastingPlace();
       }
@@ -102,12 +114,12 @@ final class Http1Upstream implements Upstream {
       if (!fields.has("host")) {
         Text.put(out, "Host: " + (toConnect ? head.target() : origin.authority()) + "\r\n");
       }
-      Http1Output.fields(out, fields, upgrades);
-      if (fields.hasMember("te", "trailers") && !upgrades) {
+      Http1Output.fields(out, fields, asksToLeave);
+      if (fields.hasMember("te", "trailers") && !asksToLeave) {
         // Of this connection, so it is said anew: who asks takes trailers (RFC 9110 §10.1.4).
         Text.put(out, "TE: trailers\r\nConnection: TE\r\n");
       }
-      var persistence = upgrades ? Persistence.UPGRADES : Persistence.STAYS;
+      var persistence = asksToLeave ? Persistence.UPGRADES : Persistence.STAYS;
       if (length == 0 && !tellsThatNothingFollows(head)) {
         Http1Output.endWithout(out, persistence);
       } else {
@@ -173,6 +185,9 @@ final class Http1Upstream implements Upstream {
         if (lasting == null) {
           throw new MalformedMessageException("the origin leaves HTTP though it was not asked to");
         }
+        if (head.status() == 101 && !isAskedFor(head.fields().members("upgrade"))) {
+          throw new MalformedMessageException("the origin goes over to what it was not asked for");
+        }
         leaveHttp(lasting);
         return;
       }
@@ -189,6 +204,26 @@ final class Http1Upstream implements Upstream {
       }
       reader.begin(framing, fields);
       persistent = stays && framing != Framing.TO_END;
+      fields.forEachMember("keep-alive", this::keptAsTold);
+    }
+
+    /**
+     * Else a request might meet the origin's end of the connection, and not all can be repeated.
+     */
+    private void keptAsTold(String parameter) {
+      var told = KEPT_FOR.matcher(parameter);
+      if (told.matches()) {
+        long seconds = Long.parseLong(told.group(1));
+        keptNanos = TimeUnit.MILLISECONDS.toNanos(seconds * 1000 - Math.min(1000, seconds * 500));
+      }
+    }
+
+    /**
+     * RFC 9110 §7.8: an origin must say what it goes over to, and only to what it was asked for.
+     */
+    private boolean isAskedFor(List<String> named) {
+      return !named.isEmpty()
+          && named.stream().allMatch(one -> upgrades.stream().anyMatch(one::equalsIgnoreCase));
     }
 
     /** The other place is free from now on. */

@@ -82,8 +82,8 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     try {
       var headers =
           connects
-              ? Http2Heads.webSocket(head, upstream.secure())
-              : Http2Heads.request(head, upstream.secure(), length);
+              ? Http2Heads.webSocket(head, upstream.origin())
+              : Http2Heads.request(head, upstream.origin(), length);
       session.out.awaitRoom(headers);
       upstream.begin(this);
       begin(connects ? -1 : length, false, false);

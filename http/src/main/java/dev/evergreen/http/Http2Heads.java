@@ -318,6 +318,9 @@ final class Http2Heads {
         throw malformed("no authority");
       }
       if (meant != null) {
+        if (meant.isEmpty()) {
+          throw malformed("an empty authority"); // RFC 9110 §4.2.1
+        }
         if (host >= 0 && (!fields.valueIs(host, meant) || fields.find("host", host + 1) >= 0)) {
           throw malformed("an authority that is not Host");
         }
@@ -365,11 +368,12 @@ final class Http2Heads {
   }
 
   /** The head of a request that is sent. */
-  static Head request(RequestHead head, boolean secure, long length) {
+  static Head request(RequestHead head, Origin to, long length) {
     var fields = head.fields();
     var headers = new Head(fields.count() + 6);
-    headers.method(head.method()).scheme(secure ? "https" : "http");
-    headers.authority(head.authority()).path(head.path());
+    headers.method(head.method()).scheme(to.secure() ? "https" : "http");
+    var authority = head.authority();
+    headers.authority(authority.isEmpty() ? to.authority() : authority).path(head.path());
     headers.add(fields);
     headers.remove("host");
     if (fields.hasMember("te", "trailers")) {
@@ -382,8 +386,8 @@ final class Http2Heads {
   }
 
   /** The extended CONNECT that a request for a WebSocket stands for (RFC 8441 §5). */
-  static Head webSocket(RequestHead head, boolean secure) {
-    var headers = request(head, secure, -1);
+  static Head webSocket(RequestHead head, Origin to) {
+    var headers = request(head, to, -1);
     headers.method("CONNECT").add(":protocol", "websocket");
     headers.remove("sec-websocket-key");
     return headers;

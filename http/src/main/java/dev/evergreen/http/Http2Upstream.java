@@ -31,7 +31,7 @@ final class Http2Upstream extends Http2Connection implements Upstream {
   private static final int MOST_GIVEN_UP = 1024;
 
   private final Pool pool;
-  private final boolean secure;
+  private final Origin origin;
   private final CancelScope over = CancelScope.open();
   private final ArrayList<Signal> awaitSettings = new ArrayList<>(0);
 
@@ -48,17 +48,17 @@ final class Http2Upstream extends Http2Connection implements Upstream {
   private long lastUsed = System.nanoTime();
 
   private Http2Upstream(
-      Fibers fibers, HttpSettings settings, Connection connection, Pool pool, boolean secure) {
+      Fibers fibers, HttpSettings settings, Connection connection, Pool pool, Origin origin) {
     super(fibers, settings, connection, new Input(connection));
     this.pool = pool;
-    this.secure = secure;
+    this.origin = origin;
   }
 
   /** Greets an origin on a new connection. */
   static Http2Upstream greet(
-      Fibers fibers, HttpSettings settings, Connection connection, Pool pool, boolean secure)
+      Fibers fibers, HttpSettings settings, Connection connection, Pool pool, Origin origin)
       throws IOException {
-    var upstream = new Http2Upstream(fibers, settings, connection, pool, secure);
+    var upstream = new Http2Upstream(fibers, settings, connection, pool, origin);
     connection.readTimeout(settings.read());
     upstream.lock();
     try {
@@ -79,8 +79,8 @@ final class Http2Upstream extends Http2Connection implements Upstream {
     fibers.spawn(this::run);
   }
 
-  boolean secure() {
-    return secure;
+  Origin origin() {
+    return origin;
   }
 
   /** Takes room for an exchange, if there is any. */

@@ -144,7 +144,7 @@ public final class Upstreams implements AutoCloseable {
         done = true;
         return exchange;
       }
-      var made = Http2Upstream.greet(dialer.fibers(), settings, connection, pool, origin.secure());
+      var made = Http2Upstream.greet(dialer.fibers(), settings, connection, pool, origin);
       // Nobody else has it yet, so there is room.
       boolean _ = made.tryTake();
       pool.sharing(true);

@@ -402,6 +402,16 @@ class Http2ServerTest {
         row("path with blank", get("/a b")),
         row("path with fragment", get("/#a")),
         row("asterisk of GET", get("*")),
+        row(
+            "an empty authority",
+            ":method",
+            "GET",
+            ":scheme",
+            "http",
+            ":authority",
+            "",
+            ":path",
+            "/"),
         row("no authority", ":method", "GET", ":scheme", "http", ":path", "/"),
         row(
             "authority with user",

@@ -132,7 +132,8 @@ class NeverIndexedTest {
     var heads = new Http2Heads(HttpSettings.DEFAULT);
     var block = new byte[] {(byte) 0x82, (byte) 0x86, 0x14, 2, '/', 's', 0x01, 1, 'a'};
     var request = heads.read(1, block, block.length).request(false);
-    var sent = Http2Heads.request(RequestHead.of("GET", "/s", request.fields()), false, -1);
+    var origin = new Origin(false, "a", 80);
+    var sent = Http2Heads.request(RequestHead.of("GET", "/s", request.fields()), origin, -1);
     assertEquals(Set.of(":path"), sent.neverIndexed());
   }
 }

@@ -28,7 +28,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a client makes of what origins send, and how it keeps its connections. */
 @Timeout(60)
@@ -547,6 +549,41 @@ class UpstreamsTest {
     } catch (IOException e) {
       exchange.close();
       throw e;
+    }
+  }
+
+  /** Seen: whatever it went over to was passed on. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "Upgrade: y\r\n", "Upgrade: x, y\r\n"})
+  void anOriginGoesOverOnlyToWhatItIsAskedFor(String named) throws Exception {
+    try (var origin = TestOrigin.answering("HTTP/1.1 101 X\r\n" + named + "\r\n");
+        var upstreams = upstreams()) {
+      assertThrows(MalformedMessageException.class, () -> upgraded(upstreams, origin.origin()));
+      assertEquals(0, upstreams.connections(origin.origin()));
+    }
+  }
+
+  /** Seen: requests met the end of the connection, and those that change something failed. */
+  @ParameterizedTest
+  @CsvSource({"timeout=0, 2", "'max=9, Timeout=0', 2", "timeout=60, 1", "timeout=x, 1"})
+  void anOriginIsBelievedForHowLongItKeepsAConnection(String said, int connections)
+      throws Exception {
+    var made = new AtomicInteger();
+    var answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nKeep-Alive: " + said + "\r\n\r\n";
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  made.incrementAndGet();
+                  for (int i = 0; i < 2; i++) {
+                    Talk.until(connection, "\r\n\r\n");
+                    Talk.write(connection, answer);
+                  }
+                });
+        var upstreams = upstreams()) {
+      for (int i = 0; i < 2; i++) {
+        assertEquals("200 ", get(upstreams, origin.origin()));
+      }
+      assertEquals(connections, made.get());
     }
   }
 
