@@ -129,6 +129,7 @@ export class StreamTransport implements Transport {
       const abort = new AbortController();
       this.current = abort;
       this.silence.expectFirst();
+      asked.forEach((shared) => shared.expectWord());
       void this.follow(asked, abort);
     } else {
       this.silence.stop();
