@@ -126,8 +126,8 @@ export class Shared {
   }
 
   /**
-   * Another connection takes the place of this one. That it is there says nothing of this view: its server may have to wait
-   * before it can. Until it does, what the last one said holds for a moment only.
+   * Another connection has taken the place of the last one. That it is there says nothing of this view: its server may have to
+   * wait before it can. Until it does, what the last one said holds for a moment only.
    */
   expectWord(): void {
     this.wordTimer ??= setTimeout(() => this.offline(), GRACE);

@@ -129,7 +129,6 @@ export class StreamTransport implements Transport {
       const abort = new AbortController();
       this.current = abort;
       this.silence.expectFirst();
-      asked.forEach((shared) => shared.expectWord());
       void this.follow(asked, abort);
     } else {
       this.silence.stop();
@@ -172,6 +171,7 @@ export class StreamTransport implements Transport {
         if (message.type === "hello") {
           this.most = message.maxSubscriptions ?? Infinity;
           this.mostBytes = message.maxMessageBytes ?? this.mostBytes;
+          asked.forEach((shared) => shared.expectWord());
           this.silence.expectEvery(message.heartbeat);
           this.begun = true;
           this.greet();

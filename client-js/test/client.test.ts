@@ -784,32 +784,6 @@ describe("where no WebSocket gets through", () => {
     await one.until((s) => s.freshness === "live");
   });
 
-  it("what a stream has not spoken of that took another's place is live no longer", async () => {
-    const streams = streaming();
-    const blocked = client({ transport: "sse" });
-    const one = watch(blocked.live("a", {}));
-    const said = (stream: number, view: number, what: object): void => {
-      const { asked, say } = streams[stream]!;
-      say({ tag: `t${view}`, freshness: "current", id: asked[view]?.id, ...what });
-    };
-    await vi.waitFor(() => expect(streams).toHaveLength(1));
-    said(0, 0, { type: "result", value: "old" });
-    await one.until((s) => s.freshness === "live");
-
-    const two = watch(blocked.live("b", {}));
-    await vi.waitFor(() => expect(streams).toHaveLength(2));
-    said(1, 1, { type: "result", value: 2 });
-    await two.until((s) => s.freshness === "live");
-    // The server lives, and knows better, but has no word of this view: it waits for its turn, or for a grain.
-    const beats = setInterval(() => streams[1]?.say({ type: "heartbeat" }), 100);
-    expect(await one.until((s) => s.freshness !== "live")).toMatchObject({ value: "old", freshness: "offline" });
-    clearInterval(beats);
-    expect(blocked.state).toBe("open");
-    expect(await two.until(() => true)).toMatchObject({ freshness: "live" });
-    said(1, 0, { type: "result", tag: "new", value: "new" });
-    expect(await one.until((s) => s.freshness === "live")).toMatchObject({ value: "new" });
-  });
-
   it("what is doubted is live again by its own word only, where another stream took the place", async () => {
     const streams = streaming({ heartbeat: 200 });
     const seen: string[] = [];
