@@ -1,5 +1,6 @@
 import type { Backoff } from "./backoff.js";
 import { applied } from "./delta.js";
+import { GRACE } from "./health.js";
 import { toError, type SubscriptionMessage } from "./protocol.js";
 import type { Freshness, LiveError, Snapshot } from "./types.js";
 
@@ -56,6 +57,9 @@ export class Shared {
   retryTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<() => void>();
 
+  /** Runs while a word of this view is expected from what took another connection's place. */
+  private wordTimer: ReturnType<typeof setTimeout> | undefined;
+
   /** What the last message said; shown only while connected. */
   private heard: Freshness = "offline";
 
@@ -105,7 +109,7 @@ export class Shared {
 
   private show(freshness: "current" | "in-doubt", change: Partial<Told>): void {
     this.backoff.reset();
-    this.heard = freshness === "current" ? "live" : "in-doubt";
+    this.hear(freshness === "current" ? "live" : "in-doubt");
     this.change({ ...change, freshness: this.heard });
   }
 
@@ -114,26 +118,42 @@ export class Shared {
     this.change({ freshness: "offline" });
   }
 
-  /** It is; nothing had been missed. */
+  /** It is; nothing had been missed, unless it is another one. */
   trust(): void {
-    this.change({ freshness: this.heard });
+    if (this.wordTimer === undefined) {
+      this.change({ freshness: this.heard });
+    }
+  }
+
+  /**
+   * Another connection has taken the place of the last one. That it is there says nothing of this view: its server may have to
+   * wait before it can. Until it does, what the last one said holds for a moment only.
+   */
+  expectWord(): void {
+    this.wordTimer ??= setTimeout(() => this.offline(), GRACE);
+  }
+
+  private hear(heard: Freshness): void {
+    clearTimeout(this.wordTimer);
+    this.wordTimer = undefined;
+    this.heard = heard;
   }
 
   /** The connection is lost: what is shown may be outdated. */
   offline(): void {
-    this.heard = "offline";
+    this.hear("offline");
     this.change({ freshness: "offline" });
   }
 
   /** The server gives nothing more: for now, or for good. */
   end(error: LiveError, forGood: boolean): void {
-    this.heard = "offline";
+    this.hear("offline");
     this.change({ error, loading: false, tag: undefined, freshness: "offline", ended: forGood });
   }
 
   /** Forgets everything, as after a change of the caller. */
   forget(): void {
-    this.heard = "offline";
+    this.hear("offline");
     if (this.told !== NOTHING) {
       this.told = NOTHING;
       this.snapshot = INITIAL;
@@ -149,6 +169,8 @@ export class Shared {
   stopTimers(): void {
     clearTimeout(this.keepTimer);
     clearTimeout(this.retryTimer);
+    clearTimeout(this.wordTimer);
+    this.wordTimer = undefined;
     this.keepTimer = undefined;
     this.retryTimer = undefined;
   }

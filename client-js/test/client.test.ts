@@ -784,6 +784,26 @@ describe("where no WebSocket gets through", () => {
     await one.until((s) => s.freshness === "live");
   });
 
+  it("what is doubted is live again by its own word only, where another stream took the place", async () => {
+    const streams = streaming({ heartbeat: 200 });
+    const seen: string[] = [];
+    client({ transport: "sse" })
+      .live("a", {})
+      .subscribe(({ value, freshness }) => seen.push(`${value} ${freshness}`));
+    const say = (value: string): void => {
+      const latest = streams.at(-1);
+      latest?.say({ type: "result", id: latest.asked[0]?.id, tag: value, freshness: "current", value });
+    };
+    await vi.waitFor(() => expect(streams).toHaveLength(1));
+    say("old");
+    await vi.waitFor(() => expect(streams.length).toBeGreaterThan(2)); // The server falls silent, and greets.
+    await vi.waitFor(() => {
+      say("new");
+      expect(seen).toContain("new live");
+    });
+    expect(seen.slice(seen.indexOf("old live"), seen.indexOf("new live"))).toEqual(["old live", "old offline"]);
+  });
+
   it("a stream's limit is kept, too", async () => {
     const streams = streaming({ maxSubscriptions: 1 });
     const blocked = client({ transport: "sse", keepFor: 0 });

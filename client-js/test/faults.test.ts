@@ -823,20 +823,42 @@ describe("an event stream that takes another's place", () => {
     expect(asked).toHaveLength(3);
   });
 
-  it("may have to wait: it is trusted again when it begins, and never asked for twice", async () => {
+  it("may have to wait: it is trusted again when it begins, each view by its own word, and never asked for twice", async () => {
     const live = await watched();
     page.live("other", {}).subscribe(() => undefined);
     await pass(19_800);
     expect(live.snapshot().freshness).toBe("offline");
     asked[1]?.greet();
     await pass(0);
-    expect([live.snapshot().freshness, page.state]).toEqual(["live", "open"]);
+    expect([live.snapshot().freshness, page.state]).toEqual(["offline", "open"]);
+    asked[1]?.say(result(1, "new"));
+    await pass(0);
+    expect(live.snapshot()).toMatchObject({ value: "new", freshness: "live" });
     await pass(19_400);
     expect(asked).toHaveLength(2);
     expect(page.state).toBe("open");
     await pass(200);
     expect(page.state).toBe("probing");
     expect(asked).toHaveLength(3);
+  });
+
+  it("is there, but for a second only what it has not spoken of is taken to be as it was", async () => {
+    const live = await watched();
+    page.live("other", {}).subscribe(() => undefined);
+    await pass(500);
+    asked[1]?.greet();
+    await pass(900);
+    expect(live.snapshot().freshness).toBe("live");
+    page.live("third", {}).subscribe(() => undefined); // One that comes in between gives no more time.
+    await pass(0);
+    asked[2]?.greet();
+    await pass(200);
+    expect([live.snapshot().freshness, page.state]).toEqual(["offline", "open"]);
+    asked[2]?.say({ type: "unchanged", id: 1, tag: "t", freshness: "current" });
+    await pass(0);
+    expect(live.snapshot().freshness).toBe("live");
+    await pass(5_000);
+    expect(live.snapshot().freshness).toBe("live");
   });
 
   it("is trusted again when it is refused, as somebody was there to do so", async () => {

@@ -513,6 +513,10 @@ final class Edge extends Handler.Abstract {
       reply = route.handler().handle(exchange);
     }
     // Without a place, as who has an answer may ask again at once.
+    if (reply.setsCookie(SignedSessions.COOKIE)) {
+      // It has begun or ended a session, for which a grain is kept. That is done, so not refused.
+      places.pause(hub.pay(payers, Hub.WORK_OF_OPENING));
+    }
     replies.send(request, response, callback, reply, payers);
   }
 

@@ -139,6 +139,11 @@ final class Places {
     ended.countDown();
   }
 
+  /** Waits so long, for no place; or until the server ends. */
+  void pause(long nanos) throws InterruptedException {
+    boolean _ = ended.await(nanos, TimeUnit.NANOSECONDS);
+  }
+
   private static WebException busy() {
     return new WebException(503, "too-many-requests", "The server is busy; try again.");
   }

@@ -12,6 +12,8 @@ public final class Reply {
   /** A header line. */
   record Header(String name, String value) {}
 
+  private static final String SET_COOKIE = "Set-Cookie";
+
   private final int status;
   private final @Nullable String contentType;
   private final @Nullable Object json;
@@ -92,7 +94,7 @@ public final class Reply {
           "The value of cookie " + name + " has characters other than letters, digits and -_.=");
     }
     return withHeader(
-        "Set-Cookie",
+        SET_COOKIE,
         name
             + "="
             + value
@@ -100,6 +102,13 @@ public final class Reply {
             + maxAge.toSeconds()
             + "; HttpOnly; SameSite=Strict"
             + (secure ? "; Secure" : ""));
+  }
+
+  /** Whether it sets or deletes the cookie of this name. */
+  boolean setsCookie(String name) {
+    return headers.stream()
+        .anyMatch(
+            header -> header.name().equals(SET_COOKIE) && header.value().startsWith(name + "="));
   }
 
   int status() {

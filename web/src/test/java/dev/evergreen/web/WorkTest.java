@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.parallel.ExecutionMode.CONCURRENT;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Node;
 import dev.evergreen.live.HandNode;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -36,6 +38,9 @@ final class WorkTest {
 
   record Note(String what, String text) {}
 
+  record SignIn(String name) {}
+
+  private final Node accounts = EmbeddedNode.builder().grains(SignedSessions.grains()).start();
   private final HandNode node = new HandNode();
   private final AtomicInteger value = new AtomicInteger();
   private final List<String> handled = new CopyOnWriteArrayList<>();
@@ -47,6 +52,7 @@ final class WorkTest {
     if (server != null) {
       server.close();
     }
+    var sessions = SignedSessions.withRandomKey(accounts.grains(), Duration.ofHours(1));
     server =
         WebServer.builder(node)
             .port(0)
@@ -60,6 +66,11 @@ final class WorkTest {
                 Note.class,
                 Authorisation.everyone(),
                 (caller, note) -> handled.add(note.what()))
+            .commandWithResult(
+                "sign-in",
+                SignIn.class,
+                Authorisation.everyone(),
+                (caller, person) -> sessions.signIn(person.name()))
             .start();
     return server;
   }
@@ -67,6 +78,7 @@ final class WorkTest {
   @AfterEach
   void close() {
     server.close();
+    accounts.close();
   }
 
   private Browser from(String address) {
@@ -76,6 +88,11 @@ final class WorkTest {
   private int post(String address, String what, int kibibytes) {
     var body = "{\"what\":\"%s\",\"text\":\"%s\"}".formatted(what, "x".repeat(kibibytes * 1024));
     return Http.post(server, "/commands/note", body, "X-Forwarded-For", address).statusCode();
+  }
+
+  private int signIn(String address, String name) {
+    var body = "{\"name\":\"%s\"}".formatted(name);
+    return Http.post(server, "/commands/sign-in", body, "X-Forwarded-For", address).statusCode();
   }
 
   private <T> CompletableFuture<T> asked(Supplier<T> request) {
@@ -247,6 +264,29 @@ final class WorkTest {
     server.close();
     assertEquals(503, second.get(SECONDS, TimeUnit.SECONDS));
     assertEquals(List.of("long"), handled);
+  }
+
+  /** Seen: each name that a stranger makes up is a grain, kept for ten minutes. */
+  @Test
+  @Execution(CONCURRENT)
+  void whoSignsInByEverOtherNamesHasItsTurns() throws Exception {
+    assertEquals(200, signIn(ADA, "ann"));
+    var second = asked(() -> signIn(ADA, "eve"));
+    assertEquals(200, signIn(BOB, "bob"));
+    assertEquals(204, post(ADA, "short", 0));
+    assertFalse(second.isDone(), "it was answered at once");
+    assertEquals(200, second.get(SECONDS, TimeUnit.SECONDS));
+  }
+
+  /** It has been carried out, so it is no refusal. */
+  @Test
+  @Execution(CONCURRENT)
+  void whoWaitsToBeSignedInIsSoWhenTheServerEnds() throws Exception {
+    assertEquals(200, signIn(ADA, "ann"));
+    var second = asked(() -> signIn(ADA, "eve"));
+    Await.until("it waits", () -> server.counts().waits() > 0);
+    server.close();
+    assertEquals(200, second.get(SECONDS, TimeUnit.SECONDS));
   }
 
   @Test
