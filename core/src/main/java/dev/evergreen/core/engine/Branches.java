@@ -79,11 +79,11 @@ final class Branches implements Scope.Group {
       try {
         parent.await(this::ended, parent.workers().never(), false);
       } catch (Throwable t) {
-        cancellation.cancel(parent.workers());
+        boolean interrupted = t instanceof CallInterruptedException;
+        cancellation.cancel(parent.workers(), interrupted);
         parent.awaitAnyway(this::ended);
-        var reader = t instanceof CallInterruptedException ? parent.reader() : null;
-        if (reader != null && !reader.goesOnWithoutAnswers()) {
-          // It depends on branches that were never read, whatever it makes of that.
+        var reader = interrupted ? parent.reader() : null;
+        if (reader != null && !reader.wentOn()) { // It depends on what was never read.
           reader.cancellation().cancel(parent.workers());
         }
         throw t;

@@ -244,11 +244,6 @@ final class Cache {
       return how != null && read != null && how.same(read, now);
     }
 
-    private void take(Outcome present) {
-      outcome = present;
-      wentOn = false;
-    }
-
     /** Whether the reader has gone on, with an outcome or without. */
     boolean passed() {
       return outcome != null || wentOn;
@@ -444,7 +439,7 @@ final class Cache {
   synchronized @Nullable Outcome take(Edge edge) {
     var present = present();
     if (present != null) {
-      edge.take(present);
+      edge.outcome = present; // Who went on before is in doubt until it has run again.
     }
     return present;
   }
@@ -766,7 +761,8 @@ final class Cache {
   private static boolean takesAsSame(Edge edge, @Nullable Outcome before, Outcome now) {
     boolean same = edge.readsAsSame(now) || wentOnWithSame(edge, before, now);
     if (same) {
-      edge.take(now);
+      edge.outcome = now;
+      edge.wentOn = false;
     }
     return same;
   }

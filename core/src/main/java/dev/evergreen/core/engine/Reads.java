@@ -62,8 +62,7 @@ final class Reads implements Scope.Reader {
   }
 
   @Override
-  public boolean goesOnWithoutAnswers() {
-    reads.stream().filter(e -> !e.passed()).forEach(e -> e.cache().goOnWithout(e, null));
+  public boolean wentOn() {
     return edges().areOpen();
   }
 
@@ -153,8 +152,9 @@ final class Reads implements Scope.Reader {
     try {
       cache.addWaiter(Thread.currentThread());
       return awaitFirst(scope, read, timeoutNanos);
-    } catch (CallInterruptedException e) {
-      var arrived = cache.goOnWithout(read, null);
+    } catch (CallInterruptedException | Scope.Unwanted e) {
+      boolean interrupted = e instanceof CallInterruptedException || scope.isCut();
+      var arrived = interrupted ? cache.goOnWithout(read, null) : null;
       if (arrived != null) {
         return arrived;
       }

@@ -7,6 +7,7 @@ import dev.evergreen.core.work.Cancellation;
 import dev.evergreen.core.work.Workers;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,12 +33,8 @@ record Scope(
   interface Reader {
     Cancellation cancellation();
 
-    /**
-     * Goes on without what has not answered.
-     *
-     * @return whether there is such, so that the run is repeated when it does
-     */
-    boolean goesOnWithoutAnswers();
+    /** Whether it went on without an answer, so that the run is repeated when there is one. */
+    boolean wentOn();
 
     /** The result of a call, from the cache, or as soon as the cache has it. */
     Outcome read(Scope scope, CallKey key, long timeoutNanos);
@@ -141,11 +138,18 @@ record Scope(
   }
 
   boolean cancelled() {
-    if (reader != null && reader.cancellation().cancelled()) {
-      return true;
-    }
+    return (reader != null && reader.cancellation().cancelled())
+        || isAnyGroup(Cancellation::cancelled);
+  }
+
+  /** Whether it is in a branch, and who waits for that was interrupted. */
+  boolean isCut() {
+    return isAnyGroup(Cancellation::isCut);
+  }
+
+  private boolean isAnyGroup(Predicate<Cancellation> what) {
     for (var s = this; s != null; s = s.outer) {
-      if (s.group != null && s.group.cancellation().cancelled()) {
+      if (s.group != null && what.test(s.group.cancellation())) {
         return true;
       }
     }

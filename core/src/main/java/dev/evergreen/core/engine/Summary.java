@@ -323,14 +323,12 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
       }
     }
 
-    /**
-     * Whether an interrupt has ended it, which is true of its thread and not of what it reads; not
-     * if that ends it each time, or if it is repeated anyway when something answers.
-     */
+    /** Whether an interrupt has ended it, which says nothing of what it reads: it is repeated. */
     private boolean isOfInterrupt(Outcome.Threw threw) {
       boolean interrupted =
           Thread.currentThread().isInterrupted() || Failures.tellOfInterrupt(threw.failure());
-      return interrupted && mayBeRepeated && !reads.edges().areOpen();
+      boolean provisional = owner != null && owner.isWritten(); // only that write sees it
+      return interrupted && mayBeRepeated && !provisional && !reads.edges().areOpen();
     }
 
     /** What runs, as people who watch name it. */

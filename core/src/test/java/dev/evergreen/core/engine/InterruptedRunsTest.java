@@ -3,9 +3,11 @@ package dev.evergreen.core.engine;
 import static dev.evergreen.core.engine.TestGrains.SOON;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.evergreen.core.CallInterruptedException;
+import dev.evergreen.core.ComputationFailedException;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
@@ -51,6 +53,9 @@ class InterruptedRunsTest {
 
     @ReadOnly
     String napInBranches();
+
+    @ReadOnly
+    String napBesideGate();
 
     String napInOwnComputation() throws Exception;
   }
@@ -120,8 +125,17 @@ class InterruptedRunsTest {
             });
         return "rested";
       } catch (CallInterruptedException e) {
+        NAPPING.add(asking); // no more
         return "instead";
       }
+    }
+
+    @Override
+    public String napBesideGate() {
+      var gate = context.grains().get(Gate.class, "g");
+      return Parallel.map(
+              List.of(true, false), naps -> naps ? napInBranches() : gate.readWhenOpen())
+          .toString();
     }
 
     @Override
@@ -227,7 +241,7 @@ class InterruptedRunsTest {
         });
     disturbNext();
     var failure = assertThrows(ExecutionException.class, () -> asked.get(20, TimeUnit.SECONDS));
-    assertInstanceOf(CallInterruptedException.class, failure.getCause());
+    assertInstanceOf(ComputationFailedException.class, failure.getCause());
   }
 
   /** Seen: it was shown as current, and its branches had never read what they were to read. */
@@ -238,6 +252,21 @@ class InterruptedRunsTest {
       assertEquals(Optional.empty(), results.poll(Duration.ZERO));
       disturbNext();
       assertEquals("rested", results.next(SOON));
+    }
+  }
+
+  /** Seen: an answer to the other branch made it current. */
+  @Test
+  void whatIsComputedWithoutBranchesIsNoneBesideWhatIsReadEither() throws Exception {
+    GateGrain.shut();
+    try (var computation = node.reactive(node.grains().get(Napper.class, "n")::napBesideGate)) {
+      var results = computation.tracker();
+      assertEquals(Optional.empty(), results.poll(Duration.ZERO));
+      GateGrain.entered.await();
+      disturbNext();
+      assertNotNull(NAPPING.poll(20, TimeUnit.SECONDS), "it goes on without its branches");
+      GateGrain.open.countDown();
+      assertEquals("[rested, read]", results.next(SOON));
     }
   }
 

@@ -4,10 +4,16 @@ package dev.evergreen.core.work;
 public final class Cancellation {
 
   private volatile boolean cancelled;
+  private volatile boolean cut;
   private final Waiters parked = new Waiters();
 
   public boolean cancelled() {
     return cancelled;
+  }
+
+  /** Whether it was cancelled as who waits for the work was interrupted. */
+  public boolean isCut() {
+    return cut;
   }
 
   /** Its threads that wait on behalf of the work; each looks whether that is still wanted. */
@@ -19,5 +25,11 @@ public final class Cancellation {
   public void cancel(Workers workers) {
     cancelled = true;
     parked.wake(workers);
+  }
+
+  /** As {@link #cancel}; {@code interrupted} if who waits for the work may go on without it. */
+  public void cancel(Workers workers, boolean interrupted) {
+    cut = interrupted;
+    cancel(workers);
   }
 }
