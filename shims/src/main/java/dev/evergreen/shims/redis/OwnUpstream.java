@@ -191,11 +191,9 @@ final class OwnUpstream {
 
   /** Whether it may lead to another database. */
   private boolean mayMove(Expected next) {
-    return switch (next.verb) {
-      case SELECT, RESET -> true;
-      case EXEC -> mover != null || standing.queued.holds(verb -> verb == Verb.SELECT);
-      default -> false;
-    };
+    return next.verb.mayMove()
+        || (next.verb == Verb.EXEC
+            && (mover != null || standing.queued.holds(verb -> verb == Verb.SELECT)));
   }
 
   private @Nullable List<Bytes> callOf(Verb verb, Batch batch) {
@@ -337,8 +335,10 @@ final class OwnUpstream {
         forget();
       } else {
         outstanding -= takeSilent();
-        if (standing.isSilent() && expectedBytes > MOST_EXPECTED) {
-          // It may have refused to speak again: then there never would be room.
+        boolean mayBeReply = next.verb == Verb.STRANGE && next.words.first().equals("reply");
+        if (mayBeReply || (standing.isSilent() && expectedBytes > MOST_EXPECTED)) {
+          // It may be CLIENT, and nothing be said to it. Or Redis may have refused to speak again:
+          // then there never would be room.
           lose();
         }
       }
@@ -767,7 +767,7 @@ final class OwnUpstream {
       for (; next.next < next.count; next.next++) {
         tape.unanswered(next.number(), Unanswered.OUTCOME_UNKNOWN);
       }
-      if (next.verb == Verb.SELECT || next.verb == Verb.RESET) {
+      if (next.verb.mayMove()) {
         standing.goesAstray();
       }
       expectedBytes -= next.bytes;
@@ -809,7 +809,7 @@ final class OwnUpstream {
     try {
       var next = expected.peekFirst();
       switch (standing.meaning(next)) {
-        case PUSH -> standing.pushed();
+        case PUSH -> standing.pushed(next);
         case CONFIRMATION -> {
           if (next != null && standing.confirmed(next)) {
             done(next);
@@ -819,14 +819,14 @@ final class OwnUpstream {
           if (next != null) {
             standing.replied(next);
             done(next);
-            if (standing.isUnclear()) {
-              lose();
-            }
           } else {
             // Whatever was to silence Redis has not.
             lose();
           }
         }
+      }
+      if (standing.isUnclear()) {
+        lose();
       }
       // Not when the client has got it: it may not read while it is not read from.
       replied.signalAll();

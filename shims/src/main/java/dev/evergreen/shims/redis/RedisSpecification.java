@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,16 +28,6 @@ public final class RedisSpecification implements Specification, Model {
 
   /** A longer word of such a command is taken for a value. */
   private static final int LONGEST_NAME = 512;
-
-  /** Commands of newer servers, which write nothing but keys that they name. */
-  private static final Set<String> NEWER =
-      Set.of(
-          """
-          HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST HTTL HPTTL HEXPIRETIME HPEXPIRETIME HGETEX \
-          HGETDEL HSETEX XDELEX XACKDEL VADD VREM VSETATTR VGETATTR VCARD VDIM VEMB VINFO VLINKS \
-          VRANDMEMBER VSIM DELIFEQ DELEX DIGEST MSETEX\
-          """
-              .split(" "));
 
   private final Map<String, Commands.Command> commands;
   private final DefaultKeys defaults = DefaultKeys.load();
@@ -255,7 +244,7 @@ public final class RedisSpecification implements Specification, Model {
     if (call.reply() instanceof Resp.Failure && !mayHaveFailedAmid(call.operation())) {
       return;
     }
-    if (name.indexOf('.') < 0 && !NEWER.contains(name)) {
+    if (!Verb.isOfData(name.toLowerCase(Locale.ROOT))) {
       call.touch(Touch.changes(Call.DATABASES).effect(Effect.UNKNOWN));
       return;
     }

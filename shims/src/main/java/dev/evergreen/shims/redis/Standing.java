@@ -190,9 +190,11 @@ final class Standing {
   }
 
   /** A message has come that answers nothing. */
-  void pushed() {
+  void pushed(@Nullable Expected next) {
     if (isConfirmation()) {
       count();
+      // Nobody has asked for it by that name.
+      unclear |= next != null && next.verb == Verb.STRANGE;
     }
   }
 
@@ -215,6 +217,10 @@ final class Standing {
   void replied(Expected next) {
     boolean refused = reply.isError();
     mayHaveRefused = false;
+    if (next.verb == Verb.STRANGE && mayBeOfConnection(refused)) {
+      goesAstray();
+      unclear = true;
+    }
     queued.learn(next.verb, reply);
     if (queued.takes(next.verb)) {
       if (!refused) {
@@ -229,6 +235,14 @@ final class Standing {
       session.profile.becomesUnknown();
     }
     session.settingsMayHaveChanged(next.told, refused);
+  }
+
+  /** Whether the reply may be one of those that tell that the connection is another one now. */
+  private boolean mayBeOfConnection(boolean refused) {
+    var word = reply.word();
+    return refused
+        ? !word.startsWith("ERR unknown comm")
+        : queued.isOpen() || reply.kind() == '+' || isConfirmation() || word.equals("server");
   }
 
   /**
@@ -396,7 +410,7 @@ final class Standing {
     } else {
       pinned |= !next.verb.leavesConnection();
       // The version tells what is a message.
-      unclear |= next.verb == Verb.HELLO;
+      unclear |= next.verb == Verb.HELLO || next.verb == Verb.STRANGE;
     }
   }
 }

@@ -16,8 +16,10 @@ enum Verb {
   SECRET,
   /** The same, but it runs a script. */
   SCRIPT,
-  /** It blocks, or nobody knows what it does: it is replied to once. */
+  /** It blocks, or nobody knows what it does with data: it is replied to once. */
   OWN,
+  /** Nobody knows it: if Redis does, it may be any command by another name, such as SELECT. */
+  STRANGE,
   /** It speaks of or to connections; the database is nothing to it. */
   CONNECTION,
   /** The same, but it may end what keeps Redis from answering others. */
@@ -77,6 +79,16 @@ enum Verb {
       memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module\
       """;
 
+  /** Of newer servers. They write nothing but keys that they name. */
+  private static final Set<String> NEWER =
+      Set.of(
+          """
+          hexpire hpexpire hexpireat hpexpireat hpersist httl hpttl hexpiretime hpexpiretime hgetex \
+          hgetdel hsetex xdelex xackdel vadd vrem vsetattr vgetattr vcard vdim vemb vinfo vlinks \
+          vrandmember vsim delifeq delex digest msetex\
+          """
+              .split(" "));
+
   /** Those that do one thing or another. */
   private static final Set<String> BY_ARGUMENTS =
       Set.of("client", "script", "function", "xread", "xreadgroup");
@@ -87,6 +99,8 @@ enum Verb {
     putAll(SHARED, SHARED_NAMES);
     putAll(SECRET, "config acl migrate command");
     putAll(SCRIPT, "eval eval_ro evalsha evalsha_ro fcall fcall_ro");
+    putAll(OWN, "blpop brpop brpoplpush blmove blmpop bzpopmin bzpopmax bzmpop");
+    putAll(OWN, "debug pfdebug pfselftest");
     putAll(PINS, "wait waitaof readonly readwrite asking restore-asking");
     putAll(STREAM, "sync psync replconf post host:");
     putAll(SUBSCRIBE, "subscribe psubscribe ssubscribe");
@@ -109,6 +123,14 @@ enum Verb {
   static boolean isKnown(String name) {
     var bytes = ByteBuffer.wrap(Inline.ascii(name));
     return BY_ARGUMENTS.contains(name) || TABLE.get(bytes, 0, bytes.capacity()) != null;
+  }
+
+  /**
+   * Whether a command that the shim does not know certainly has no more to do than with keys that
+   * it names: those of modules have a dot in their names.
+   */
+  static boolean isOfData(String name) {
+    return name.indexOf('.') >= 0 || NEWER.contains(name);
   }
 
   /** What a request does, whose arguments a scanner has just found. */
@@ -143,7 +165,7 @@ enum Verb {
           };
       case "function" -> text(request, bytes, 1).equals("kill") ? RELEASES : SHARED;
       case "xread", "xreadgroup" -> blocks(request, bytes) ? OWN : SHARED;
-      default -> OWN;
+      default -> isOfData(text(request, bytes, 0)) ? OWN : STRANGE;
     };
   }
 
@@ -175,13 +197,18 @@ enum Verb {
     };
   }
 
+  /** Whether it may lead its connection to another database. */
+  boolean mayMove() {
+    return this == SELECT || this == RESET || this == STRANGE;
+  }
+
   /**
    * Whether it acts in a database, or keeps Redis from saying whether it has gone to one: what
    * comes behind that would be done in another.
    */
   boolean needsDatabase() {
     return switch (this) {
-      case SHARED, SECRET, SCRIPT, OWN, MULTI, EXEC, WATCH, PINS, DEBUGS -> true;
+      case SHARED, SECRET, SCRIPT, OWN, STRANGE, MULTI, EXEC, WATCH, PINS, DEBUGS -> true;
       case REPLY_OFF, REPLY_SKIP, STREAM -> true;
       default -> false;
     };
@@ -190,7 +217,7 @@ enum Verb {
   /** Whether what comes after it has to wait until it is known what became of it. */
   boolean changes() {
     return switch (this) {
-      case SELECT, AUTH, HELLO, RESET -> true;
+      case SELECT, AUTH, HELLO, RESET, STRANGE -> true;
       default -> false;
     };
   }

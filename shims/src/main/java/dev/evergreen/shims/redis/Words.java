@@ -37,6 +37,7 @@ record Words(
     int count = request.count;
     return switch (verb) {
       case SELECT -> of(count, word(request, bytes, 1), "", "", "", true);
+      case STRANGE -> of(count, Verb.text(request, bytes, 1), "", "", "", true);
       case TRACKING, PAUSES -> of(count, word(request, bytes, 2), "", "", "", true);
       case SET_NAME -> of(count, "", "", "", word(request, bytes, 2), request.has(2));
       case SUBSCRIBE, UNSUBSCRIBE -> of(count, "", "", "", "", true);

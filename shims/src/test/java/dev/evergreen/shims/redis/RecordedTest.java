@@ -17,6 +17,7 @@ import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
 import dev.evergreen.provenance.Witness;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.sql.DriverManager;
@@ -1306,6 +1307,7 @@ class RecordedTest {
             client.ask("SET", "b", "1");
             assertEquals(":2\r\n", client.ask("ADD.TO", "a", "2"));
             assertTrue(client.ask("NOBODY", "b", "2").startsWith("-ERR unknown command"));
+            client.ask("SET", "d", "1");
             assertTrue(client.ask("ADD.TO", "b").startsWith("-ERR wrong number"));
             assertEquals("$2\r\n12\r\n", client.ask("GET", "a"));
             assertEquals("+OK\r\n", client.ask("SELECT", "1"));
@@ -1318,6 +1320,7 @@ class RecordedTest {
         "ADD.TO");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
+    assertEquals(Answer.Certainty.CERTAIN, ask("GET d").certainty());
     // A value is not indexed as the name of a key, and then the words do not tell what was written.
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       var database = Call.database("1");
@@ -1335,7 +1338,9 @@ class RecordedTest {
           try (var client = shimmed.client()) {
             client.ask("SET", "a", "1");
             assertEquals("+OK\r\n", client.ask("zap"));
-            client.ask("SET", "b", "1");
+            try (var other = shimmed.client()) {
+              other.ask("SET", "b", "1");
+            }
           }
         },
         "--rename-command",
@@ -1343,6 +1348,78 @@ class RecordedTest {
         "zap");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
+  }
+
+  /** Such as SELECT: what its client asks behind it is done in another database. */
+  @Test
+  void aCommandThatMayHaveBeenRenamedMayLeadAnywhere() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "1");
+            assertEquals("+OK\r\n", client.ask("go", "1"));
+            client.ask("SET", "a", "2");
+            assertEquals("+OK\r\n", client.ask("go", "0"));
+            assertEquals("$1\r\n1\r\n", client.ask("GET", "a"));
+          }
+          try (var client = shimmed.client()) {
+            client.send(pipeline("SET d 1", "go 1", "SET d 2", "go 0", "ECHO end"));
+            client.readUntil("end\r\n");
+          }
+        },
+        "--rename-command",
+        "SELECT",
+        "go");
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET d").certainty());
+  }
+
+  /** Such as CLIENT REPLY: what is replied to what behind it nobody knows. */
+  @Test
+  void aCommandThatMayHaveBeenRenamedMaySilenceRedis() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.send(pipeline("xc REPLY SKIP", "SET a 1", "SETNX a 2", "SETNX c 1", "ECHO end"));
+            client.readUntil("end\r\n");
+            client.send(pipeline("xc REPLY OFF", "SELECT 1", "SET b 1", "xc REPLY ON"));
+            client.readUntil("+OK\r\n");
+            assertEquals("$1\r\n1\r\n", client.ask("GET", "b"));
+          }
+        },
+        "--rename-command",
+        "CLIENT",
+        "xc");
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+  }
+
+  /** Such as SUBSCRIBE, which in the new protocol is answered by a push, and not by a reply. */
+  @Test
+  void aCommandThatMayHaveBeenRenamedMaySubscribe() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("HELLO", "3");
+            client.send(
+                pipeline("sub c", "INCR n", "SET a 1", "SETNX a 2", "EXISTS a", "ECHO end"));
+            assertTrue(client.readUntil("end\r\n").endsWith("end\r\n"));
+          }
+        },
+        "--rename-command",
+        "SUBSCRIBE",
+        "sub");
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+  }
+
+  private static byte[] pipeline(String... requests) {
+    var all = new ByteArrayOutputStream();
+    for (var request : requests) {
+      all.writeBytes(Identity.request(request.split(" ")));
+    }
+    return all.toByteArray();
   }
 
   @Test
