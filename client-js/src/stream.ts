@@ -171,7 +171,7 @@ export class StreamTransport implements Transport {
         if (message.type === "hello") {
           this.most = message.maxSubscriptions ?? Infinity;
           this.mostBytes = message.maxMessageBytes ?? this.mostBytes;
-          asked.forEach((shared) => shared.expectWord());
+          asked.filter(({ id }) => this.wanted.has(id)).forEach((shared) => shared.expectWord());
           this.silence.expectEvery(message.heartbeat);
           this.begun = true;
           this.greet();

@@ -36,7 +36,10 @@ final class Http1Upstream implements Upstream {
     writer = new Http1Writer(connection);
   }
 
-  /** Whether it was used lately and its origin has neither ended it nor sent anything unasked. */
+  /**
+   * Whether it was used lately, and its origin has not ended it, is not about to, and has sent
+   * nothing unasked.
+   */
   boolean isAlive(Duration idle) {
     try {
       long unused = System.nanoTime() - lastUsed;

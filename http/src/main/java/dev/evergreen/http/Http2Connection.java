@@ -301,9 +301,13 @@ abstract class Http2Connection {
       givenUp.pollFirstEntry();
     }
     try {
-      out.frame(Http2Output.RST_STREAM, stream, code.number);
+      if (Buffers.areShort() && !out.hasRoomForControl()) {
+        // Who gives it up may also be allowed no wait for a buffer: its scope has been cancelled.
+        var _ = fibers.spawn(() -> sendLater(stream, code));
+      } else {
+        out.frame(Http2Output.RST_STREAM, stream, code.number);
+      }
     } catch (IOException e) {
-      // Who gives it up may be allowed no wait for a buffer: its scope has been cancelled.
       var _ = fibers.spawn(() -> sendLater(stream, code));
     }
   }
@@ -571,7 +575,7 @@ abstract class Http2Connection {
     }
   }
 
-  private void checkNotIdle(int id) throws IOException {
+  private void checkNotIdle(int id) throws Http2Exception {
     require(wasBegun(id), Code.PROTOCOL_ERROR, "a stream that was not begun");
   }
 

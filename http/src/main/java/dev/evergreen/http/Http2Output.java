@@ -210,11 +210,16 @@ final class Http2Output {
 
   /** Under the lock: takes a buffer to be filled, or gives it back if a small frame has room. */
   void provide(Buffers.Loan room) {
-    if (isOpen() && !hasRoom(FRAME_HEAD + Long.BYTES)) {
+    if (isOpen() && !hasRoomForControl()) {
       pending.add(room);
     } else {
       room.close();
     }
+  }
+
+  /** Under the lock: whether a small frame needs no other buffer. */
+  boolean hasRoomForControl() {
+    return hasRoom(FRAME_HEAD + Long.BYTES);
   }
 
   private boolean hasRoom(int bytes) {

@@ -135,8 +135,10 @@ final class Http2Session extends Http2Connection {
     } finally {
       out.finish(); // Else who sends would wait for ever.
     }
-    if (error != Code.NO_ERROR) {
+    if (!lost && (secure || error != Code.NO_ERROR)) {
       connection.shutdownOutput();
+    }
+    if (error != Code.NO_ERROR) {
       in.linger(settings.lingering());
     }
   }

@@ -209,7 +209,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     try {
       session.consumed(bytes);
     } catch (IOException e) {
-      session.connection.close(); // Else the peer might wait for its window for ever.
+      session.connection.close(); // Else the peer might wait for its window until others have read.
     }
   }
 

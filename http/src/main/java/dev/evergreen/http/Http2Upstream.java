@@ -165,7 +165,7 @@ final class Http2Upstream extends Http2Connection implements Upstream {
       end(readToTheEnd());
       sender.join();
     } catch (IOException e) {
-      // The connection is broken already.
+      // It is broken already, or there is no buffer to tell its end by.
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {

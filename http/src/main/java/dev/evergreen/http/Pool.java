@@ -70,7 +70,7 @@ final class Pool {
     background = new Semaphore(Math.max(1, limits.connections() / BACKGROUND_SHARE));
   }
 
-  /** Who waits, and what it gets: a place, maybe with a connection. */
+  /** Who waits, and what it gets: its turn to make a connection, or a place, maybe with one. */
   private static final class Waiter {
     private final Signal signal;
     private boolean served;

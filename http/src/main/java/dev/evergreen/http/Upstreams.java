@@ -2,6 +2,7 @@ package dev.evergreen.http;
 
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Pace;
@@ -117,8 +118,8 @@ public final class Upstreams implements AutoCloseable {
         throw failure;
       }
       return make(pool, origin, fresh);
-    } catch (WaitCancelledException e) {
-      throw e; // That its client has left is nobody else's failure.
+    } catch (WaitCancelledException | DeadlineException e) {
+      throw e; // That its client has left, or has no more time, is nobody else's failure.
     } catch (IOException e) {
       pool.failed(e);
       throw e;

@@ -270,6 +270,11 @@ class TlsTest {
                 .connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))
                 .overTls(
                     tls.withProtocols(version).engine("localhost", port), Duration.ofSeconds(10));
+        if (version.equals("h2")) {
+          var settings = new byte[] {0, 0, 0, Http2Output.SETTINGS, 0, 0, 0, 0, 0};
+          connection.write(ByteBuffer.wrap(Http2Connection.PREFACE));
+          connection.writeAndFlush(ByteBuffer.wrap(settings));
+        }
         connection.shutdownOutput();
         var all = Talk.all(connection);
         assertFalse(all.endsWith("[reset]"), version);

@@ -78,7 +78,7 @@ public final class MemcachedSettings implements Cloneable {
     return with(copy -> copy.addresses = List.copyOf(addresses));
   }
 
-  /** Where to listen besides, and to speak no TLS in any case. */
+  /** Further addresses, where no TLS is spoken in any case. */
   public MemcachedSettings withPlainAddresses(List<? extends SocketAddress> addresses) {
     return with(copy -> copy.plainAddresses = List.copyOf(addresses));
   }

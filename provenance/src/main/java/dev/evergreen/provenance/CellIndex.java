@@ -142,8 +142,8 @@ final class CellIndex {
     return ids;
   }
 
-  /** The numbers of the cell, those above it and those below it; empty if they are many. */
-  Optional<List<Long>> few(Cell cell) throws SQLException {
+  /** The ids of the cell, of those above it and of those below it; empty if they are many. */
+  Optional<List<Long>> idsAround(Cell cell) throws SQLException {
     var ids = cells(cell);
     for (var above : cell.ancestors()) {
       id(above).ifPresent(ids::add);

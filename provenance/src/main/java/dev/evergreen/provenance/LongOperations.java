@@ -39,7 +39,7 @@ final class LongOperations {
 
   /** Those of {@link #underWay} that could have written something of a cell. */
   List<Long> writing(Cell cell, long below, long at) throws SQLException {
-    var those = known().cut() ? index.few(cell) : Optional.<List<Long>>empty();
+    var those = known().cut() ? index.idsAround(cell) : Optional.<List<Long>>empty();
     if (those.isPresent() && those.get().isEmpty()) {
       return List.of();
     }

@@ -1031,7 +1031,9 @@ abstract class TraceStoreConformance {
           int place = random.nextInt(8) == 0 ? random.nextInt(all.size()) : i;
           var asked = all.get(place);
           for (var cell :
-              others == 0 ? List.of(key("a"), key("b"), Cell.of("0")) : List.of(key("a"))) {
+              others == 0
+                  ? List.of(key("a"), key("b"), Cell.of("0"))
+                  : List.of(key("a"), key("nobody"))) {
             assertEquals(
                 Set.copyOf(rows(expected.beside(cell, asked))),
                 Set.copyOf(rows(trace.beside(cell, asked))),

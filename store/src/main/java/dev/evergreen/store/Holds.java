@@ -19,7 +19,7 @@ final class Holds {
   private volatile long bound;
 
   /**
-   * Of none yet.
+   * Nothing is held yet.
    *
    * @param free how many bytes of the memory are free, and are lent to holders
    */

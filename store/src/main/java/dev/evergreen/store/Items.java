@@ -77,7 +77,8 @@ final class Items {
 
   /**
    * Completes a record that is to be linked now, in place of the item that was found alive, 0 if
-   * there was none. A flush that has come since ends the new one, too: it would have admitted less.
+   * there was none. A flush that has come since then ends the new one, too: behind it the change
+   * might have been refused.
    */
   void stamp(long place, long old, int flags, int expiry, int bits, long cas, int now) {
     records.flags(place, flags);

@@ -53,9 +53,9 @@ public record StoreOptions(
     return new StoreOptions(limit, (int) Math.min(limit / 2, 1 << 20), true);
   }
 
-  /** The same limits, with another {@link #lends}. */
-  public StoreOptions lending(boolean lends) {
-    return new StoreOptions(limit, itemLimit, evicts, numbers, lends);
+  /** The same limits, of a store that lends. */
+  public StoreOptions lending() {
+    return new StoreOptions(limit, itemLimit, evicts, numbers, true);
   }
 
   boolean takes(int keyLength, long valueLength, int flags) {

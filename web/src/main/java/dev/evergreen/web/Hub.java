@@ -22,8 +22,8 @@ final class Hub {
 
   /**
    * To open a WebSocket, or a stream, takes as much work as ten short results, each of which counts
-   * 1: a head is read and checked, a caller authenticated, a hello written. So does a session: a
-   * grain remembers for long whether it was ended.
+   * 1: a head is read and checked, a caller authenticated, a hello written. So does the begin or
+   * end of a session: a grain remembers for long whether it was ended.
    */
   static final int WORK_OF_OPENING = 10;
 

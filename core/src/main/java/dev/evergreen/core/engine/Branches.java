@@ -80,7 +80,9 @@ final class Branches implements Scope.Group {
         parent.await(this::ended, parent.workers().never(), false);
       } catch (Throwable t) {
         boolean interrupted = t instanceof CallInterruptedException;
-        cancellation.cancel(parent.workers(), interrupted);
+        // Losers of a race count for nothing.
+        boolean cut = winner < 0 && (interrupted || parent.isCut());
+        cancellation.cancel(parent.workers(), cut);
         parent.awaitAnyway(this::ended);
         var reader = interrupted ? parent.reader() : null;
         if (reader != null && !reader.wentOn()) { // It depends on what was never read.

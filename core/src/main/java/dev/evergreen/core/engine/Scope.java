@@ -139,15 +139,15 @@ record Scope(
 
   boolean cancelled() {
     return (reader != null && reader.cancellation().cancelled())
-        || isAnyGroup(Cancellation::cancelled);
+        || anyGroup(Cancellation::cancelled);
   }
 
   /** Whether it is in a branch, and who waits for that was interrupted. */
   boolean isCut() {
-    return isAnyGroup(Cancellation::isCut);
+    return anyGroup(Cancellation::isCut);
   }
 
-  private boolean isAnyGroup(Predicate<Cancellation> what) {
+  private boolean anyGroup(Predicate<Cancellation> what) {
     for (var s = this; s != null; s = s.outer) {
       if (s.group != null && what.test(s.group.cancellation())) {
         return true;

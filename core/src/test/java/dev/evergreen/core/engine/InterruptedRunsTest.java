@@ -15,6 +15,7 @@ import dev.evergreen.core.Node;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.Result;
 import dev.evergreen.core.engine.TestGrains.Gate;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
 import java.time.Duration;
@@ -25,7 +26,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,7 +37,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * The application interrupts threads that compute, such as a library with a time limit of its own:
- * what comes of that once is nothing that is true of the grain until its next write.
+ * what comes of that once must not stand until the grain's next write.
  */
 class InterruptedRunsTest {
 
@@ -58,6 +61,8 @@ class InterruptedRunsTest {
     String napBesideGate();
 
     String napInOwnComputation() throws Exception;
+
+    String napInOwnBranches();
   }
 
   /** The threads that nap. */
@@ -108,24 +113,30 @@ class InterruptedRunsTest {
       context.sleep(Duration.ofHours(1));
     }
 
-    /** The first branch has ended when the second naps. */
+    /** The asking thread has the first branch, and has ended that when the second naps. */
     @Override
     public String napInBranches() {
       var asking = Thread.currentThread();
+      var begun = new AtomicBoolean();
+      var ended = new AtomicBoolean();
       try {
         Parallel.map(
-            List.of(1, 2),
-            i -> {
-              context.sleep(Duration.ofMillis(i));
-              if (i == 2 && DISTURBED.getAndDecrement() > 0) {
+            List.of(true, false),
+            first -> {
+              begun.compareAndSet(false, !first);
+              while (!(first ? begun : ended).get()) {
+                context.sleep(Duration.ofMillis(1));
+              }
+              ended.set(true);
+              if (!first && DISTURBED.getAndDecrement() > 0) {
                 NAPPING.add(asking);
                 context.sleep(Duration.ofHours(1));
               }
-              return i;
+              return first;
             });
         return "rested";
       } catch (CallInterruptedException e) {
-        NAPPING.add(asking); // no more
+        NAPPING.add(asking); // it naps no more
         return "instead";
       }
     }
@@ -146,6 +157,13 @@ class InterruptedRunsTest {
                 napByJdk();
                 return "rested";
               })) {
+        return own.tracker().next();
+      }
+    }
+
+    @Override
+    public String napInOwnBranches() {
+      try (var own = context.reactive(this::napInBranches)) {
         return own.tracker().next();
       }
     }
@@ -202,7 +220,7 @@ class InterruptedRunsTest {
       for (int i = 0; i <= 3; i++) {
         disturbNext();
       }
-      assertThrows(Exception.class, () -> results.next(SOON));
+      assertInstanceOf(Result.Failure.class, results.poll(SOON).orElseThrow());
       assertEquals(Freshness.CURRENT, results.freshness());
     }
   }
@@ -229,19 +247,32 @@ class InterruptedRunsTest {
   /** It runs again when the write has ended, so the write cannot wait for that. */
   @Test
   void aWriteWhoseComputationAnInterruptEndsFails() throws Exception {
-    var grain = node.grains().get(Napper.class, "n");
+    assertInstanceOf(ComputationFailedException.class, disturbed(Napper::napInOwnComputation));
+  }
+
+  @Test
+  void soDoesOneWhoseComputationHasNoResult() throws Exception {
+    assertInstanceOf(CallInterruptedException.class, disturbed(Napper::napInOwnBranches));
+  }
+
+  private interface Write {
+    String of(Napper napper) throws Exception;
+  }
+
+  private Throwable disturbed(Write write) throws Exception {
+    var napper = node.grains().get(Napper.class, "n");
     var asked = new CompletableFuture<String>();
     Thread.startVirtualThread(
         () -> {
           try {
-            asked.complete(grain.napInOwnComputation());
+            asked.complete(write.of(napper));
           } catch (Throwable t) {
             asked.completeExceptionally(t);
           }
         });
     disturbNext();
     var failure = assertThrows(ExecutionException.class, () -> asked.get(20, TimeUnit.SECONDS));
-    assertInstanceOf(ComputationFailedException.class, failure.getCause());
+    return Objects.requireNonNull(failure.getCause());
   }
 
   /** Seen: it was shown as current, and its branches had never read what they were to read. */
@@ -273,6 +304,32 @@ class InterruptedRunsTest {
   /** Branches that were cut off in a read keep their edges, as a read without branches does. */
   @Test
   void whatIsShownInsteadOfBranchesIsInDoubtUntilTheyAnswer() throws Exception {
+    whatIsShownInsteadIsInDoubt(gates -> Parallel.map(gates, Gate::readWhenOpen).toString());
+  }
+
+  /** Nor do those in a branch. Each first read has others go on. */
+  @Test
+  void soIsWhatIsShownInsteadOfBranchesInABranch() throws Exception {
+    DISTURBED.set(0);
+    var one = node.grains().get(Napper.class, "one");
+    var other = node.grains().get(Napper.class, "other");
+    whatIsShownInsteadIsInDoubt(
+        gates ->
+            both(
+                    one::napInBranches,
+                    () -> both(other::napInBranches, gates.getFirst()::readWhenOpen))
+                .replace("rested, [rested, read]", "read, read"));
+  }
+
+  private static String both(Supplier<String> one, Supplier<String> other) {
+    return Parallel.map(List.of(one, other), Supplier::get).toString();
+  }
+
+  private interface Reading {
+    String of(List<Gate> gates);
+  }
+
+  private void whatIsShownInsteadIsInDoubt(Reading reading) throws Exception {
     GateGrain.shut();
     var gates = List.of(node.grains().get(Gate.class, "g"), node.grains().get(Gate.class, "h"));
     var runs = new LinkedBlockingQueue<Thread>();
@@ -281,7 +338,7 @@ class InterruptedRunsTest {
             () -> {
               runs.add(Thread.currentThread());
               try {
-                return Parallel.map(gates, Gate::readWhenOpen).toString();
+                return reading.of(gates);
               } catch (CallInterruptedException e) {
                 return "instead";
               }

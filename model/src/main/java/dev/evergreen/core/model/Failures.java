@@ -8,6 +8,7 @@ import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.ValueTooLargeException;
 import dev.evergreen.core.spi.Failure;
+import java.io.InterruptedIOException;
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -35,7 +36,10 @@ public final class Failures {
 
   private static final StackTraceElement[] NO_TRACE = {};
   private static final Set<String> INTERRUPTS =
-      Set.of(CallInterruptedException.class.getName(), InterruptedException.class.getName());
+      Set.of(
+          CallInterruptedException.class.getName(),
+          InterruptedException.class.getName(),
+          InterruptedIOException.class.getName());
   private static final String OWN_PACKAGE = Node.class.getPackageName() + ".";
 
   private Failures() {}

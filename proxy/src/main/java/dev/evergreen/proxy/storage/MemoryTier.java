@@ -33,7 +33,7 @@ final class MemoryTier implements AutoCloseable {
 
   MemoryTier(long limit, int largest) {
     int itemLimit = (int) Math.min(limit / 2, largest + 128L);
-    store = Store.open(new StoreOptions(limit, itemLimit, true).lending(true), () -> NOW);
+    store = Store.open(new StoreOptions(limit, itemLimit, true).lending(), () -> NOW);
     this.largest = largest;
   }
 

@@ -65,8 +65,8 @@ final class OwnUpstream {
   private volatile boolean quiet = true;
 
   /**
-   * What is expected last of that which may lead to another database; written under the lock. It is
-   * not looked for: very much may be expected.
+   * The last of what is expected that may lead to another database; written under the lock. Kept,
+   * as it would take long to look for: very much may be expected.
    */
   private volatile @Nullable Expected mover;
 
@@ -334,10 +334,12 @@ final class OwnUpstream {
       if (lost) {
         forget();
       } else {
-        outstanding -= takeSilent();
+        long silent = takeSilent();
+        outstanding -= silent; // Only now, as it may have lost all, and counted from 0 again.
         boolean mayBeReply = next.verb == Verb.STRANGE && next.words.first().equals("reply");
         if (mayBeReply || (standing.isSilent() && expectedBytes > MOST_EXPECTED)) {
-          // It may be CLIENT, and nothing be said to it. Or Redis may have refused to speak again:
+          // It may be CLIENT REPLY, to which nothing is said. Or Redis may have refused to speak
+          // again:
           // then there never would be room.
           lose();
         }
@@ -563,9 +565,9 @@ final class OwnUpstream {
   /**
    * Waits until the reader has seen to something, or has ended. Of the sender.
    *
-   * <p>Invariant: while the sender waits for the reader, the reader waits for nobody's reading. For
-   * nothing is read from the client meanwhile, and that may read only when it has said all: else
-   * each would wait for the next.
+   * <p>Invariant: while the sender waits for the reader, the reader waits for nobody's reading.
+   * Nothing is read from the client meanwhile, which may not read before it has said all: else each
+   * would wait for the other.
    */
   private void await(BooleanSupplier over) {
     session.output.hurry(true);
@@ -838,12 +840,13 @@ final class OwnUpstream {
   private void done(Expected next) {
     unheardScript = false;
     taken++;
-    count(next);
-    taken += takeSilent();
+    tickOff(next);
+    long silent = takeSilent();
+    taken += silent; // Only now, as in expect().
   }
 
-  /** One of these is not waited for any more. */
-  private void count(Expected next) {
+  /** One more of its requests is not waited for. */
+  private void tickOff(Expected next) {
     if (++next.next == next.count) {
       expected.removeFirst();
       expectedBytes -= next.bytes;
@@ -870,7 +873,7 @@ final class OwnUpstream {
         unheardScript = true;
       }
       count++;
-      count(next);
+      tickOff(next);
     }
   }
 

@@ -133,7 +133,7 @@ final class Refusals {
 
   /**
    * Whether what has come of a reply may be the beginning of a refusal to be silent: such a one, or
-   * that of a store where CLIENT has another name, which no other command is refused by.
+   * that of a store that knows no CLIENT. That names it, so it is no refusal of another command.
    */
   static boolean mayBeOfSilence(ByteBuffer bytes, int from, int end) {
     var text = new byte[Math.min(end - from, NO_CLIENT.length())];

@@ -68,9 +68,14 @@ final class RepliesOnRecord {
 
   /** What has begun to come will not be known whole. */
   void cut() {
-    if (body != null) {
-      body.cut();
-      body = null;
+    lock.lock();
+    try {
+      if (body != null) {
+        body.cut();
+        body = null;
+      }
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -82,6 +87,15 @@ final class RepliesOnRecord {
    * @param lane by which it has come, on record
    */
   void add(ByteBuffer bytes, int from, boolean fresh, boolean whole, long lane) {
+    lock.lock();
+    try {
+      addUnderLock(bytes, from, fresh, whole, lane);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void addUnderLock(ByteBuffer bytes, int from, boolean fresh, boolean whole, long lane) {
     if (fresh && whole) {
       recordWhole(bytes, from, reply.at, lane);
       return;

@@ -126,8 +126,8 @@ enum Verb {
   }
 
   /**
-   * Whether a command that the shim does not know certainly has no more to do than with keys that
-   * it names: those of modules have a dot in their names.
+   * Whether a command that the shim does not know is taken for one that only deals with keys that
+   * it names: that of a module, which has a dot in its name, or of a newer server.
    */
   static boolean isOfData(String name) {
     return name.indexOf('.') >= 0 || NEWER.contains(name);

@@ -509,6 +509,7 @@ class RecordedTest {
             "--rename-command",
             "CLIENT",
             "");
+    assertFalse(operations.isEmpty());
     for (var operation : operations) {
       assertNull(operation.reply(), operation::toString);
     }
