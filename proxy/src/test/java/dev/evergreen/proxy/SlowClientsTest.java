@@ -3,7 +3,6 @@ package dev.evergreen.proxy;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -18,11 +17,11 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -47,7 +46,7 @@ class SlowClientsTest {
 
   private final ScriptedOrigin origin = new ScriptedOrigin();
   private final Proxy proxy;
-  private @Nullable Lease held;
+  private final List<Lease> held = new ArrayList<>();
 
   SlowClientsTest() throws IOException {
     proxy =
@@ -63,21 +62,21 @@ class SlowClientsTest {
   @BeforeEach
   void holdWhatMayBeHeld() throws IOException {
     var bytes = BODY.getBytes(ISO_8859_1);
-    var key = Proxy.segment("http://test/held");
-    var entry = new Entry(key, new byte[0], proxy.storage().stamp(), bytes.length);
-    try (var appender = proxy.storage().append(entry)) {
-      appender.append(ByteBuffer.wrap(bytes));
-      assertTrue(appender.commit());
+    // More than three tenths of the memory.
+    for (int i = 0; i < 5; i++) {
+      var key = Proxy.segment("http://test/held" + i);
+      var entry = new Entry(key, new byte[0], proxy.storage().stamp(), bytes.length);
+      try (var appender = proxy.storage().append(entry)) {
+        appender.append(ByteBuffer.wrap(bytes));
+        assertTrue(appender.commit());
+      }
+      held.add(Objects.requireNonNull(proxy.storage().find(key, _ -> true)));
     }
-    held = proxy.storage().find(key, _ -> true);
-    assertNotNull(held);
   }
 
   @AfterEach
   void end() throws IOException {
-    if (held != null) {
-      held.close();
-    }
+    held.forEach(Lease::close);
     origin.close();
     proxy.close();
   }

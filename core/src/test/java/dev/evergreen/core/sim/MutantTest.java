@@ -84,9 +84,6 @@ final class MutantTest {
             new Caught(
                 new Mutant.LeavesOut("engine.Activation", "finished", "letComeBack"),
                 "GrainTimeoutException: Ring/"),
-            // What was computed without branches, as its thread was interrupted, was shown.
-            new Caught(
-                new Mutant.Says("engine.Branches", "!reader.wentOn()", "false"), "violated 1"),
             // What an interrupt had ended was the result.
             new Caught(new Mutant.DoesNothing("engine.Summary$Run", "isOfInterrupt"), "violated 1"),
             // An older node saves over what a newer one has written.

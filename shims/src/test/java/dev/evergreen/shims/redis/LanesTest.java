@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.settings.FreePorts;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -664,8 +665,11 @@ class LanesTest {
 
   @Test
   void clusterModeIsRefused() {
+    // Else its port for the cluster would be 10,000 above that for clients, if there is one.
+    var port = Integer.toString(FreePorts.next());
+    String[] cluster = {"--cluster-enabled", "yes", "--cluster-port", port};
     var complaint =
-        assertThrows(IOException.class, () -> Shimmed.start("--cluster-enabled", "yes").close());
+        assertThrows(IOException.class, () -> Shimmed.start(cluster).close());
     assertTrue(complaint.toString().contains("cluster mode"));
   }
 
