@@ -394,7 +394,7 @@ final class MutantTest {
             new Fault(
                 new Mutant.Says(
                     "engine.Cache",
-                    "      edge.take(now);\n    }\n    return same;",
+                    "      edge.outcome = now;\n      edge.wentOn = false;\n    }\n    return same;",
                     "    }\n    return false;"),
                 "what an impatient reader reads fails again and again",
                 "violated 4: nothing changes"),
