@@ -668,8 +668,7 @@ class LanesTest {
     // Else its port for the cluster would be 10,000 above that for clients, if there is one.
     var port = Integer.toString(FreePorts.next());
     String[] cluster = {"--cluster-enabled", "yes", "--cluster-port", port};
-    var complaint =
-        assertThrows(IOException.class, () -> Shimmed.start(cluster).close());
+    var complaint = assertThrows(IOException.class, () -> Shimmed.start(cluster).close());
     assertTrue(complaint.toString().contains("cluster mode"));
   }
 
