@@ -664,7 +664,7 @@ class LanesTest {
   }
 
   @Test
-  void clusterModeIsRefused() {
+  void clusterModeIsRefused() throws IOException {
     // Else its port for the cluster would be 10,000 above that for clients, if there is one.
     var port = Integer.toString(FreePorts.next());
     String[] cluster = {"--cluster-enabled", "yes", "--cluster-port", port};
