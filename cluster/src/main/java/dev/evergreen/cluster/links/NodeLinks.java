@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.GoneNodes;
 import dev.evergreen.core.spi.LinkCounts;
 import dev.evergreen.core.spi.Links;
@@ -18,6 +19,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -95,12 +97,17 @@ public final class NodeLinks implements Links, Reach, AutoCloseable {
    * @param self the identity of this node
    * @throws IllegalStateException if that was done before
    */
-  public synchronized void start(NodeId self, LinkListener listener) {
+  public void start(NodeId self, LinkListener listener) {
+    start(self, listener, Thread.ofVirtual().name("link-accepted").factory());
+  }
+
+  /** With threads for the connections that are accepted. */
+  synchronized void start(NodeId self, LinkListener listener, ThreadFactory servers) {
     if (shared != null || closed) {
       throw new IllegalStateException("the links of " + self + " were started or closed before");
     }
     shared = new LinkShared(settings, self, security, listener, counters, log, time);
-    Thread.ofVirtual().name("link-acceptor").start(this::accept);
+    Thread.ofVirtual().name("link-acceptor").start(() -> accept(servers));
     again(settings.deadAfter().dividedBy(3), this::beat);
     if (security != null) {
       // Who is trusted no more is noticed also while nobody connects.
@@ -261,18 +268,10 @@ public final class NodeLinks implements Links, Reach, AutoCloseable {
     socket.setSendBufferSize(SEND_BUFFER);
   }
 
-  private void accept() {
+  private void accept(ThreadFactory servers) {
     while (!closed) {
       try {
-        var raw = server.accept();
-        if (!handshakes.tryAcquire()) {
-          // Whoever says nothing for longest makes room: else the silent would keep others out.
-          refuse(raw, "too many have not shown yet who they are, and the first of them is closed");
-          closeFirstGreeting();
-          handshakes.acquireUninterruptibly();
-        }
-        greeting.add(raw);
-        Thread.ofVirtual().name("link-accepted").start(() -> serve(raw));
+        accept(server.accept(), servers);
       } catch (IOException | RuntimeException | Error e) {
         if (!closed) {
           log.warn(LinkLog.Kind.ACCEPTING, () -> "connections cannot be accepted now: " + e);
@@ -280,6 +279,31 @@ public final class NodeLinks implements Links, Reach, AutoCloseable {
         }
       }
     }
+  }
+
+  private void accept(Socket raw, ThreadFactory servers) {
+    if (!handshakes.tryAcquire()) {
+      // Whoever says nothing for longest makes room: else the silent would keep others out.
+      refuse(raw, "too many have not shown yet who they are, and the first of them is closed");
+      closeFirstGreeting();
+      handshakes.acquireUninterruptibly();
+    }
+    greeting.add(raw);
+    boolean begun = false;
+    try {
+      servers.newThread(() -> serve(raw)).start();
+      begun = true;
+    } finally {
+      if (!begun) {
+        hasGreeted(raw);
+        Link.close(raw);
+      }
+    }
+  }
+
+  private void hasGreeted(Socket raw) {
+    greeting.remove(raw);
+    handshakes.release();
   }
 
   private void closeFirstGreeting() {
@@ -312,11 +336,12 @@ public final class NodeLinks implements Links, Reach, AutoCloseable {
 
   /** The handshake, within its time; null if nothing came of it. */
   private @Nullable Accepted greet(Socket raw) {
-    var limit = time.after(settings.handshakeWithin().toNanos(), () -> Link.close(raw));
+    Clock.@Nullable Cancellable limit = null;
     try {
       if (closed) {
         return null;
       }
+      limit = time.after(settings.handshakeWithin().toNanos(), () -> Link.close(raw));
       configure(raw);
       var socket = security == null ? raw : security.accept(raw);
       var in = new FrameInput(socket.getInputStream(), settings.maxMessageBytes());
@@ -334,9 +359,10 @@ public final class NodeLinks implements Links, Reach, AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
-      limit.cancel();
-      greeting.remove(raw);
-      handshakes.release();
+      hasGreeted(raw);
+      if (limit != null) {
+        limit.cancel();
+      }
     }
     return null;
   }

@@ -21,7 +21,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -172,6 +174,29 @@ class LinkFuzzTest {
     talking.interrupt();
     assertEquals(0, b.events.size());
     assertUnharmed();
+  }
+
+  /** Seen: after as many as may greet at a time nobody was let in any more. */
+  @Test
+  void whoFindsNoThreadIsCutOffAndKeepsNobodyOut() throws Exception {
+    int most = 2;
+    var missing = new AtomicInteger(2 * most);
+    ThreadFactory servers =
+        task -> {
+          if (missing.getAndDecrement() > 0) {
+            throw new OutOfMemoryError("no thread");
+          }
+          return Thread.ofVirtual().unstarted(task);
+        };
+    try (var c =
+        TestNode.startBy(servers, "c", SETTINGS.withHandshakes(Duration.ofSeconds(10), most))) {
+      for (int i = 0; i < 2 * most; i++) {
+        try (var peer = new RawPeer(c.address())) {
+          peer.awaitEnd();
+        }
+      }
+      connect(a, c);
+    }
   }
 
   @Test

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -63,7 +64,7 @@ final class TestNode implements AutoCloseable {
   /** What it does with questions whether the other one counts. */
   volatile Consumer<Runnable> whenPinged = Runnable::run;
 
-  private TestNode(NodeId id, NodeLinks links) {
+  private TestNode(NodeId id, NodeLinks links, ThreadFactory servers) {
     this.id = id;
     this.links = links;
     links.start(
@@ -105,7 +106,8 @@ final class TestNode implements AutoCloseable {
           public void removedBy(NodeId node) {
             events.add(new RemovedBy(node));
           }
-        });
+        },
+        servers);
   }
 
   static TestNode start(String name) {
@@ -116,11 +118,25 @@ final class TestNode implements AutoCloseable {
     return start(name, settings, security, 0);
   }
 
+  /** With threads for those whose connections it accepts. */
+  static TestNode startBy(ThreadFactory servers, String name, LinkSettings settings) {
+    return start(name, settings, null, 0, servers);
+  }
+
   static TestNode start(
       String name, LinkSettings settings, @Nullable LinkSecurity security, int port) {
+    return start(name, settings, security, port, Thread.ofVirtual().factory());
+  }
+
+  private static TestNode start(
+      String name,
+      LinkSettings settings,
+      @Nullable LinkSecurity security,
+      int port,
+      ThreadFactory servers) {
     try {
       var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
-      return new TestNode(id(name), NodeLinks.bind(settings, address, security));
+      return new TestNode(id(name), NodeLinks.bind(settings, address, security), servers);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -35,21 +35,17 @@ final class Branches implements Scope.Group {
   private volatile int ended;
   private final Cancellation cancellation = new Cancellation();
 
-  private Branches(Scope parent, List<? extends Callable<?>> branches, boolean first) {
-    this.parent = parent;
+  private Branches(List<? extends Callable<?>> branches, boolean first) {
+    this.parent = Objects.requireNonNull(Scope.current(), "asked before");
     this.branches = branches;
     this.first = first;
     this.results = new Object[branches.size()];
     this.failures = new Throwable[branches.size()];
   }
 
-  private static Scope parent() {
-    return Objects.requireNonNull(Scope.current(), "asked before");
-  }
-
   /** Runs all branches; returns their results in order or throws the first failure in order. */
   static List<@Nullable Object> all(List<? extends Callable<?>> branches) throws Throwable {
-    var all = new Branches(parent(), branches, false);
+    var all = new Branches(branches, false);
     all.run();
     for (var failure : all.failures) {
       if (failure != null) {
@@ -61,7 +57,7 @@ final class Branches implements Scope.Group {
 
   /** Runs branches until one returns. */
   static @Nullable Object first(List<? extends Callable<?>> branches) throws Throwable {
-    var race = new Branches(parent(), branches, true);
+    var race = new Branches(branches, true);
     race.run();
     if (race.winner >= 0) {
       return race.results[race.winner];
@@ -79,15 +75,11 @@ final class Branches implements Scope.Group {
       try {
         parent.await(this::ended, parent.workers().never(), false);
       } catch (Throwable t) {
-        boolean interrupted = t instanceof CallInterruptedException;
-        // Losers of a race count for nothing.
-        boolean cut = winner < 0 && (interrupted || parent.isCut());
-        cancellation.cancel(parent.workers(), cut);
-        parent.awaitAnyway(this::ended);
-        var reader = interrupted ? parent.reader() : null;
-        if (reader != null && !reader.wentOn()) { // It depends on what was never read.
-          reader.cancellation().cancel(parent.workers());
+        if (t instanceof CallInterruptedException || parent.isCut()) {
+          cancellation.cut();
         }
+        cancellation.cancel(parent.workers());
+        parent.awaitAnyway(this::ended);
         throw t;
       }
     }

@@ -61,11 +61,6 @@ final class Reads implements Scope.Reader {
     return cancellation;
   }
 
-  @Override
-  public boolean wentOn() {
-    return edges().areOpen();
-  }
-
   /** Whether the run waited for itself, and went on without an answer. */
   boolean waitedInCircle() {
     return waitedInCircle;

@@ -33,9 +33,6 @@ record Scope(
   interface Reader {
     Cancellation cancellation();
 
-    /** Whether it went on without an answer, so that the run is repeated when there is one. */
-    boolean wentOn();
-
     /** The result of a call, from the cache, or as soon as the cache has it. */
     Outcome read(Scope scope, CallKey key, long timeoutNanos);
   }
@@ -67,7 +64,11 @@ record Scope(
   }
 
   <T extends @Nullable Object> T call(ScopedValue.CallableOp<T, Throwable> body) throws Throwable {
-    return ScopedValue.where(CURRENT, this).call(body);
+    try {
+      return ScopedValue.where(CURRENT, this).call(body);
+    } finally {
+      noteInterrupt();
+    }
   }
 
   /** Whether writes are refused. */
@@ -101,9 +102,17 @@ record Scope(
       forEachCancellation(work -> work.parked().remove(Thread.currentThread()));
       baton.acquire();
       forEachGroup(Group::workerGoesOn);
+      noteInterrupt();
     }
     checkAlive();
     return held;
+  }
+
+  /** Of a run it counts also if the code that it comes to makes something of it. */
+  private void noteInterrupt() {
+    if (reader != null && Thread.currentThread().isInterrupted()) {
+      reader.cancellation().cut();
+    }
   }
 
   /** As {@link #await}, without a limit, and also when the work is no longer wanted. */

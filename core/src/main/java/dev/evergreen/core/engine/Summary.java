@@ -3,6 +3,7 @@ package dev.evergreen.core.engine;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.work.Baton;
 import dev.evergreen.core.work.Chain;
@@ -308,13 +309,13 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
         var scope = new Scope(base.workers(), owner, turn, reads, baton, null, lender);
         var result = scope.call(Summary.this::compute);
         scope.checkAlive(); // its code may have passed over that
-        return new Outcome.Returned(result);
+        return isCut(null) ? null : new Outcome.Returned(result);
       } catch (Scope.Unwanted e) {
         return null;
       } catch (Throwable t) {
         failure = t.getClass().getName();
         var threw = new Outcome.Threw(Failures.of(t), key() == null ? t : null);
-        return discarded() || isOfInterrupt(threw) ? null : threw;
+        return discarded() || isCut(threw.failure()) ? null : threw;
       } finally {
         if (span != null) {
           span.end(failure);
@@ -323,12 +324,12 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
       }
     }
 
-    /** Whether an interrupt has ended it, which says nothing of what it reads: it is repeated. */
-    private boolean isOfInterrupt(Outcome.Threw threw) {
-      boolean interrupted =
-          Thread.currentThread().isInterrupted() || Failures.tellOfInterrupt(threw.failure());
-      boolean provisional = owner != null && owner.isWritten(); // only that write sees it
-      return interrupted && mayBeRepeated && !provisional && !reads.edges().areOpen();
+    /** Whether an interrupt has come to it, and it says nothing therefore: it is repeated. */
+    private boolean isCut(@Nullable Failure failure) {
+      boolean interrupted = reads.cancellation().isCut() || Failures.tellOfInterrupt(failure);
+      // Only the write sees what is computed inside of it, and that it failed.
+      boolean told = failure != null && owner != null && owner.isWritten();
+      return interrupted && mayBeRepeated && !told && !reads.edges().areOpen();
     }
 
     /** What runs, as people who watch name it. */

@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -50,7 +51,22 @@ class InterruptedRunsTest {
     BY_JDK_WRAPPED
   }
 
+  /** Where an operation waits that shows something else when it is interrupted. */
+  enum Where {
+    ITSELF,
+    IN_BRANCH,
+    IN_BRANCH_ELSEWHERE,
+    IN_JDK,
+    IN_JDK_IN_BRANCH_ELSEWHERE
+  }
+
   interface Napper extends Grain {
+    @ReadOnly
+    String napOrElse(Where where);
+
+    @ReadOnly
+    String disturbItself();
+
     @ReadOnly
     String nap(Way way) throws Exception;
 
@@ -59,6 +75,9 @@ class InterruptedRunsTest {
 
     @ReadOnly
     String napBesideGate();
+
+    @ReadOnly
+    String untilTheGateIsEntered();
 
     String napInOwnComputation() throws Exception;
 
@@ -108,6 +127,67 @@ class InterruptedRunsTest {
       return "rested";
     }
 
+    @Override
+    public String napOrElse(Where where) {
+      if (DISTURBED.get() <= 0 || DISTURBED.decrementAndGet() < 0) {
+        return "rested";
+      }
+      return switch (where) {
+        case ITSELF -> napOr();
+        case IN_JDK -> napOrByJdk();
+        case IN_BRANCH -> both(() -> "", this::napOr);
+        case IN_BRANCH_ELSEWHERE -> both(this::rest, this::napOr);
+        case IN_JDK_IN_BRANCH_ELSEWHERE -> both(this::rest, NapperGrain::napOrByJdk);
+      };
+    }
+
+    private String napOr() {
+      try {
+        napByContext();
+      } catch (CallInterruptedException e) {
+        var _ = Thread.interrupted();
+      }
+      return "instead";
+    }
+
+    private static String napOrByJdk() {
+      try {
+        napByJdk();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      return "instead";
+    }
+
+    /** A worker that waits has another one go on. */
+    private String rest() {
+      context.sleep(Duration.ofMillis(1));
+      return "";
+    }
+
+    @Override
+    public String disturbItself() {
+      DISTURBED.incrementAndGet();
+      var begun = new AtomicBoolean();
+      try {
+        return both(
+            () -> {
+              while (!begun.get()) {
+                rest();
+              }
+              Thread.currentThread().interrupt();
+              return "";
+            },
+            () -> {
+              begun.set(true);
+              context.sleep(Duration.ofHours(1));
+              return "";
+            });
+      } catch (CallInterruptedException e) {
+        return "instead";
+      }
+    }
+
     private void napByContext() {
       NAPPING.add(Thread.currentThread());
       context.sleep(Duration.ofHours(1));
@@ -136,6 +216,7 @@ class InterruptedRunsTest {
             });
         return "rested";
       } catch (CallInterruptedException e) {
+        var _ = Thread.interrupted(); // else those around it are interrupted, too
         NAPPING.add(asking); // it naps no more
         return "instead";
       }
@@ -147,6 +228,16 @@ class InterruptedRunsTest {
       return Parallel.map(
               List.of(true, false), naps -> naps ? napInBranches() : gate.readWhenOpen())
           .toString();
+    }
+
+    @Override
+    public String untilTheGateIsEntered() {
+      try {
+        GateGrain.entered.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      return "entered";
     }
 
     @Override
@@ -222,6 +313,29 @@ class InterruptedRunsTest {
       }
       assertInstanceOf(Result.Failure.class, results.poll(SOON).orElseThrow());
       assertEquals(Freshness.CURRENT, results.freshness());
+    }
+  }
+
+  /** Seen: what it showed instead was current until the next write. */
+  @ParameterizedTest
+  @EnumSource
+  void whatIsShownInsteadOfItIsNoResultEither(Where where) throws Exception {
+    try (var computation =
+        node.reactive(() -> node.grains().get(Napper.class, "n").napOrElse(where))) {
+      var results = computation.tracker();
+      assertEquals(Optional.empty(), results.poll(Duration.ZERO));
+      disturbNext();
+      assertEquals("rested", results.next(SOON));
+    }
+  }
+
+  /** Seen: it ran without end. */
+  @Test
+  void whoDisturbsItselfRunsFourTimes() throws Exception {
+    DISTURBED.set(0);
+    try (var computation = node.reactive(node.grains().get(Napper.class, "n")::disturbItself)) {
+      assertEquals("instead", computation.tracker().next(SOON));
+      assertEquals(4, DISTURBED.get());
     }
   }
 
@@ -304,21 +418,29 @@ class InterruptedRunsTest {
   /** Branches that were cut off in a read keep their edges, as a read without branches does. */
   @Test
   void whatIsShownInsteadOfBranchesIsInDoubtUntilTheyAnswer() throws Exception {
-    whatIsShownInsteadIsInDoubt(gates -> Parallel.map(gates, Gate::readWhenOpen).toString());
+    whatIsShownInsteadIsInDoubt(
+        new CountDownLatch(0), gates -> Parallel.map(gates, Gate::readWhenOpen).toString());
   }
 
-  /** Nor do those in a branch. Each first read has others go on. */
+  /** Nor do those in a branch. Each of the three is read by a thread of its own. */
   @Test
   void soIsWhatIsShownInsteadOfBranchesInABranch() throws Exception {
-    DISTURBED.set(0);
     var one = node.grains().get(Napper.class, "one");
     var other = node.grains().get(Napper.class, "other");
+    var answered = new CountDownLatch(2);
     whatIsShownInsteadIsInDoubt(
+        answered,
         gates ->
             both(
-                    one::napInBranches,
-                    () -> both(other::napInBranches, gates.getFirst()::readWhenOpen))
-                .replace("rested, [rested, read]", "read, read"));
+                    () -> behind(one, answered),
+                    () -> both(() -> behind(other, answered), gates.getFirst()::readWhenOpen))
+                .replace("entered, [entered, read]", "read, read"));
+  }
+
+  private static String behind(Napper napper, CountDownLatch answered) {
+    var entered = napper.untilTheGateIsEntered();
+    answered.countDown();
+    return entered;
   }
 
   private static String both(Supplier<String> one, Supplier<String> other) {
@@ -329,7 +451,8 @@ class InterruptedRunsTest {
     String of(List<Gate> gates);
   }
 
-  private void whatIsShownInsteadIsInDoubt(Reading reading) throws Exception {
+  private void whatIsShownInsteadIsInDoubt(CountDownLatch answered, Reading reading)
+      throws Exception {
     GateGrain.shut();
     var gates = List.of(node.grains().get(Gate.class, "g"), node.grains().get(Gate.class, "h"));
     var runs = new LinkedBlockingQueue<Thread>();
@@ -346,6 +469,7 @@ class InterruptedRunsTest {
       var results = computation.tracker();
       assertEquals(Optional.empty(), results.poll(Duration.ZERO));
       GateGrain.entered.await();
+      answered.await();
       var run = runs.take();
       WiredNodes.await("it waits", () -> WiredNodes.waits(run));
       run.interrupt();

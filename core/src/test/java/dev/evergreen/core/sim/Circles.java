@@ -47,6 +47,7 @@ final class Circles {
       case Step.AddOwn own -> Stream.of(self);
       case Step.FailIfOdd any -> Stream.of();
       case Step.Wait any -> Stream.of();
+      case Step.WaitOr any -> Stream.of();
       case Step.OnlyFor any -> Stream.of();
       case Step.Times any -> Stream.of();
     };

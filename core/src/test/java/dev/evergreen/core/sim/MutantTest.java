@@ -84,8 +84,8 @@ final class MutantTest {
             new Caught(
                 new Mutant.LeavesOut("engine.Activation", "finished", "letComeBack"),
                 "GrainTimeoutException: Ring/"),
-            // What an interrupt had ended was the result.
-            new Caught(new Mutant.DoesNothing("engine.Summary$Run", "isOfInterrupt"), "violated 1"),
+            // What came of an interrupt was the result.
+            new Caught(new Mutant.DoesNothing("engine.Summary$Run", "isCut"), "violated 1"),
             // An older node saves over what a newer one has written.
             new Caught(OLDER_SAVES_OVER, "violated 3"))
         .filter(caught -> chosen(caught.mutant()));
@@ -340,10 +340,15 @@ final class MutantTest {
                         + " Content.Failed(instead, failure(0)), standing.line); }"),
                 "one reader is impatient, the other is not",
                 "violated 1: nothing is delayed"),
-            // What an interrupt had ended was the result.
+            // What an interrupt had ended was the result,
             new Fault(
-                new Mutant.DoesNothing("engine.Summary$Run", "isOfInterrupt"),
+                new Mutant.DoesNothing("engine.Summary$Run", "isCut"),
                 "whoever computes is interrupted, wherever it waits",
+                "violated 1"),
+            // or what was shown in place of what it had ended.
+            new Fault(
+                new Mutant.LeavesOut("engine.Scope", "await", "noteInterrupt"),
+                "whoever waits is interrupted, and shows something else",
                 "violated 1"),
             // What a reader went on with after a time-out counted as current.
             new Fault(

@@ -1,5 +1,6 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.GrainTimeoutException;
 import java.util.List;
 
@@ -37,6 +38,7 @@ final class Program {
         case Step.AddWithin(var ref, long nanos, long otherwise) ->
             sum += readWithin(ref, nanos, otherwise, reader);
         case Step.Wait(long nanos) -> reader.sleep(nanos);
+        case Step.WaitOr(long nanos, long otherwise) -> sum += waitOr(nanos, otherwise, reader);
         case Step.OnlyFor(int only, int steps) -> i += argument == only ? 0 : steps;
         case Step.Times(long factor) -> sum *= factor;
       }
@@ -69,6 +71,16 @@ final class Program {
     try {
       return reader.readWithin(ref, nanos);
     } catch (GrainTimeoutException e) {
+      return otherwise;
+    }
+  }
+
+  private static long waitOr(long nanos, long otherwise, Reader reader) {
+    try {
+      reader.sleep(nanos);
+      return 0;
+    } catch (CallInterruptedException e) {
+      var _ = Thread.interrupted();
       return otherwise;
     }
   }

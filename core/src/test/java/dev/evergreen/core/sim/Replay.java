@@ -23,8 +23,8 @@ final class Replay {
         new ArrayList<>(
             List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                // Other sizes and another collector: nothing of that may matter.
-                "-XX:+UseSerialGC",
+                // Other sizes, another collector and compiler: nothing of that may matter.
+                "-XX:+UseParallelGC",
                 "-Xmx400m",
                 "-cp",
                 System.getProperty("java.class.path"),

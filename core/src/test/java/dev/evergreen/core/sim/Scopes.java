@@ -142,6 +142,10 @@ final class Scopes {
                 look(),
                 set("c1", 3),
                 look()),
+        new Scope("whoever waits is interrupted, and shows something else")
+            .formula(1, 1, new Step.WaitOr(SECOND / 20, 7))
+            .thread(1, open("w1", 1))
+            .thread(1, pause(SECOND / 40), interrupt(), look()),
         new Scope("who waits for branches is interrupted")
             .cell(1)
             .cell(2)

@@ -32,6 +32,9 @@ sealed interface Step {
   /** Waits. */
   record Wait(long nanos) implements Step {}
 
+  /** Waits, or adds something if it is interrupted, and tells nobody of that. */
+  record WaitOr(long nanos, long otherwise) implements Step {}
+
   /** Leaves out the next steps unless the argument is this one. */
   record OnlyFor(int argument, int steps) implements Step {}
 

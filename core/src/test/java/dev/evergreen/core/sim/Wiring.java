@@ -92,7 +92,7 @@ final class Wiring {
   private Step step(long formula) {
     if (scenario.hurries() && random.nextInt(5) == 0) {
       return random.nextInt(3) == 0
-          ? new Step.Wait(random.nextLong(LONGEST_WAIT))
+          ? waiting(random.nextLong(LONGEST_WAIT))
           : new Step.AddWithin(
               readFor(formula), random.nextLong(LONGEST_WAIT), random.nextInt(100));
     }
@@ -106,6 +106,10 @@ final class Wiring {
       case 8 -> new Step.Times(random.nextInt(-2, 3));
       default -> new Step.FailIfOdd("formula " + formula + " is odd:");
     };
+  }
+
+  private static Step waiting(long nanos) {
+    return nanos % 2 == 0 ? new Step.Wait(nanos) : new Step.WaitOr(nanos, INSTEAD);
   }
 
   private List<Ref> reads(long formula) {

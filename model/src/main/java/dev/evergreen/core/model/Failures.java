@@ -76,7 +76,7 @@ public final class Failures {
   }
 
   /** Whether it says that a thread was interrupted, or a cause of it does. */
-  public static boolean tellOfInterrupt(Failure failure) {
+  public static boolean tellOfInterrupt(@Nullable Failure failure) {
     for (var f = failure; f != null; f = f.cause()) {
       if (INTERRUPTS.contains(f.type())) {
         return true;

@@ -11,9 +11,14 @@ public final class Cancellation {
     return cancelled;
   }
 
-  /** Whether it was cancelled as who waits for the work was interrupted. */
+  /** Whether an interrupt has come to the work, or has ended it. */
   public boolean isCut() {
     return cut;
+  }
+
+  /** An interrupt has come: the work may have done something else for it. */
+  public void cut() {
+    cut = true;
   }
 
   /** Its threads that wait on behalf of the work; each looks whether that is still wanted. */
@@ -25,11 +30,5 @@ public final class Cancellation {
   public void cancel(Workers workers) {
     cancelled = true;
     parked.wake(workers);
-  }
-
-  /** As {@link #cancel}; {@code interrupted} if who waits for the work may go on without it. */
-  public void cancel(Workers workers, boolean interrupted) {
-    cut = interrupted;
-    cancel(workers);
   }
 }
