@@ -188,8 +188,8 @@ class Http2UpstreamTest {
     var origin = origin(Talk::echo);
     var held = new ArrayList<Buffers.Loan>();
     // Fibers of its own: others that end meanwhile must not make up for one that stays.
-    try (var fibers = Fibers.builder().name("upstream").processors(1).start();
-        var own = upstreams(fibers)) {
+    try (var fibers = Fibers.builder().name("upstream").processors(1).start()) {
+      var own = upstreams(fibers);
       try (var pair = MemoryPair.of(Talk.FIBERS)) {
         assertEquals("200 GET /a a /a||", get(own, origin, get("/a")));
         assertTrue(fibers.report().fibers() > 0);
