@@ -56,12 +56,15 @@ export function PostFrame(props: {
   );
 }
 
+/** So long, in milliseconds, one who has pressed "Remove" may take to press again: people and machines may be slow. */
+const SURE_WITHIN = 20_000;
+
 /** Removing takes two presses, so that one is no accident. */
 function Remove({ busy, onRemove }: { busy: boolean; onRemove: () => void }) {
   const [asked, setAsked] = useState(false);
   useEffect(() => {
     if (!asked) return;
-    const timer = setTimeout(() => setAsked(false), 4_000);
+    const timer = setTimeout(() => setAsked(false), SURE_WITHIN);
     return () => clearTimeout(timer);
   }, [asked]);
   return (

@@ -10,6 +10,7 @@ beforeEach(() => {
 
 afterEach(() => {
   cleanup();
+  vi.useRealTimers();
   vi.unstubAllGlobals();
 });
 
@@ -71,4 +72,16 @@ test("who asked for older posts, and got none, keeps the focus when others come 
   heading.focus();
   await act(async () => rerender(list(["three", "two"])));
   expect(document.activeElement).toBe(heading);
+});
+
+test("who is slow with a pointer can remove a post", async () => {
+  const { container } = render(list(["one!"]));
+  await vi.waitFor(() => expect(container.querySelector("button")).not.toBeNull());
+  const button = container.querySelector("button")!;
+  vi.useFakeTimers();
+  act(() => button.click());
+  act(() => vi.advanceTimersByTime(19_000));
+  expect(button.textContent).toBe("Really remove?");
+  act(() => vi.advanceTimersByTime(1_000));
+  expect(button.textContent).toBe("Remove");
 });

@@ -8,6 +8,7 @@ import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.Grains;
+import dev.evergreen.core.IdleAfter;
 import dev.evergreen.core.KeyedGrain;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
@@ -53,6 +54,15 @@ class GuideTest {
     public void add(long n) {
       count.update(c -> new Count(c.value() + n));
     }
+  }
+
+  // end
+
+  // snippet idle-after
+  @IdleAfter(seconds = 1)
+  public interface Voucher extends Grain {
+    @ReadOnly
+    boolean isValid();
   }
 
   // end

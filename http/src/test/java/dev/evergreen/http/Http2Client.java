@@ -49,14 +49,16 @@ final class Http2Client implements AutoCloseable {
   private final DefaultHttp2HeadersEncoder encoder = new DefaultHttp2HeadersEncoder();
   private final DefaultHttp2HeadersDecoder decoder = new DefaultHttp2HeadersDecoder(false);
 
-  private Http2Client(Handler handler, HttpSettings settings, CancelScope draining, int piece) {
-    pair = MemoryPair.of(Talk.FIBERS, MemoryPair.CAPACITY, piece);
+  private Http2Client(
+      Handler handler, HttpSettings settings, CancelScope draining, int capacity, int piece) {
+    pair = MemoryPair.of(Talk.FIBERS, capacity, piece);
     served = Talk.serve(handler, settings, pair.far(), draining);
     connection = pair.near();
   }
 
   static Http2Client silent(Handler handler) {
-    return new Http2Client(handler, HttpSettings.DEFAULT, CancelScope.open(), MemoryPair.CAPACITY);
+    int capacity = MemoryPair.CAPACITY;
+    return new Http2Client(handler, HttpSettings.DEFAULT, CancelScope.open(), capacity, capacity);
   }
 
   static Http2Client connect(Handler handler) throws IOException {
@@ -65,7 +67,21 @@ final class Http2Client implements AutoCloseable {
 
   static Http2Client connect(
       Handler handler, HttpSettings settings, CancelScope draining, int piece) throws IOException {
-    var client = new Http2Client(handler, settings, draining, piece);
+    return connect(handler, settings, draining, MemoryPair.CAPACITY, piece);
+  }
+
+  /**
+   * With more room on the way than a connection's first window, so that the server need not wait.
+   */
+  static Http2Client connectWithRoom(Handler handler, HttpSettings settings) throws IOException {
+    int capacity = 4 * MemoryPair.CAPACITY;
+    return connect(handler, settings, CancelScope.open(), capacity, capacity);
+  }
+
+  private static Http2Client connect(
+      Handler handler, HttpSettings settings, CancelScope draining, int capacity, int piece)
+      throws IOException {
+    var client = new Http2Client(handler, settings, draining, capacity, piece);
     client.raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     client.send(SETTINGS, 0, 0);
     return client;

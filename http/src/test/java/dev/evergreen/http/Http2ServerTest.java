@@ -186,7 +186,7 @@ class Http2ServerTest {
   private static Http2Client ofOneWindow(Handler handler, Duration write) throws IOException {
     var times = Duration.ofSeconds(30);
     var settings = HttpSettings.DEFAULT.withTimes(times, times, times, write);
-    var client = Http2Client.connect(handler, settings, CancelScope.open(), MemoryPair.CAPACITY);
+    var client = Http2Client.connectWithRoom(handler, settings);
     client.send(SETTINGS, 0, 0, setting(4, 1 << 30));
     return client;
   }

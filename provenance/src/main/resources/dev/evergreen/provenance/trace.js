@@ -31,6 +31,10 @@ let paused = false;
 let tailing = null;
 const known = { space: "" };
 
+/** What was asked at a place is of no use at the next one, and must not be shown there when it comes late. */
+let here = new AbortController();
+let searching = new AbortController();
+
 // Asking
 
 class Refused extends Error {
@@ -53,7 +57,7 @@ async function call(path, parameters, signal) {
   return answer;
 }
 
-const ask = async (path, parameters) => (await call(path, parameters)).json();
+const ask = async (path, parameters, signal = here.signal) => (await call(path, parameters, signal)).json();
 
 /** Runs what a person has asked for, and tells what is wrong if it fails. */
 async function attempt(action) {
@@ -61,6 +65,9 @@ async function attempt(action) {
   try {
     await action();
   } catch (problem) {
+    if (problem.name === "AbortError") {
+      return;
+    }
     if (problem instanceof Refused && problem.status === 401) {
       lock();
       return;
@@ -114,7 +121,10 @@ function button(text, action, label) {
 // Keys
 
 async function search(after) {
-  const answer = await ask("keys", { space: known.space, prefix: byId("prefix").value, after: after ?? "" });
+  searching.abort();
+  searching = new AbortController();
+  const prefix = byId("prefix").value;
+  const answer = await ask("keys", { space: known.space, prefix, after: after ?? "" }, searching.signal);
   const items = answer.keys.map((key) => {
     const item = make("li");
     item.dataset.id = key.id;
@@ -568,6 +578,8 @@ function place() {
 }
 
 async function show() {
+  here.abort();
+  here = new AbortController();
   const { key, row, request, space, at, all } = place();
   if (key) {
     await showTimeline(key);
@@ -634,8 +646,7 @@ function unlock(given) {
     byId("locked").hidden = true;
     byId("main").hidden = false;
     follow();
-    await search();
-    await show();
+    await Promise.all([search(), show()]);
   });
 }
 

@@ -15,6 +15,7 @@ import com.microsoft.playwright.Page;
 import com.microsoft.playwright.Page.GetByRoleOptions;
 import com.microsoft.playwright.Page.ScreenshotOptions;
 import com.microsoft.playwright.Playwright;
+import com.microsoft.playwright.Route;
 import com.microsoft.playwright.options.AriaRole;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Recording;
@@ -357,9 +358,12 @@ final class TracePageBrowserTest {
       var page = open(320);
       assertThat(page.locator("#keys li")).hasCount(HOSTILE.size());
       for (int i = 0; i < HOSTILE.size(); i++) {
-        page.locator("#keys li button").nth(i).click();
+        var key = page.locator("#keys li button").nth(i);
+        key.click();
+        assertThat(page.locator("#timeline-key")).hasText(key.textContent());
         assertThat(page.locator("#history tr:not(.mark)")).hasCount(1);
         page.locator("#history button").first().click();
+        assertThat(page.locator("#asked")).containsText(key.textContent());
         assertThat(page.locator("#nodes > li.asked")).hasCount(1);
         page.locator("#nodes > li .choose").first().click();
         assertThat(page.locator(".panel:visible")).containsText("<b>anna</b>");
@@ -377,6 +381,38 @@ final class TracePageBrowserTest {
       assertFits(page);
       picture(page, "hostile");
     }
+    assertEquals(List.of(), faults);
+  }
+
+  /** Seen: the history that came last was shown, not that of the key that was chosen last. */
+  @Test
+  void anAnswerThatWasOvertakenIsNotShown() throws Exception {
+    recordCarts();
+    var page = open(1280);
+    var late = new ArrayList<Route>();
+    var ended = new ArrayList<String>();
+    page.onRequestFinished(request -> ended.add(request.url()));
+    page.onRequestFailed(request -> ended.add(request.url()));
+    page.route(
+        "**/api/timeline?*",
+        route -> {
+          if (late.isEmpty()) {
+            late.add(route);
+          } else {
+            route.resume();
+          }
+        });
+    button(page, "cart:41").click();
+    page.waitForCondition(() -> !late.isEmpty());
+    button(page, "cart:42").click();
+    assertThat(page.locator("#timeline-title")).hasText("History of cart:42");
+    var overtaken = late.getFirst().request().url();
+    if (!ended.contains(overtaken)) {
+      late.getFirst().resume();
+    }
+    page.waitForCondition(() -> ended.contains(overtaken));
+    page.evaluate("new Promise((shown) => setTimeout(shown))");
+    assertThat(page.locator("#timeline-title")).hasText("History of cart:42");
     assertEquals(List.of(), faults);
   }
 

@@ -4,6 +4,7 @@ import dev.evergreen.codec.Removed;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainType;
+import dev.evergreen.core.IdleAfter;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.State;
 import java.time.Instant;
@@ -13,9 +14,11 @@ import java.util.Optional;
 
 /**
  * Which sessions of one caller were ended before their time; the key is the caller's name. Kept
- * with the grains' states, so that every node knows and none forgets.
+ * with the grains' states, so that every node knows and none forgets. Not kept active for long: who
+ * hoards cookies of many names has one made for each.
  */
 @GrainType("evergreen.sessions")
+@IdleAfter(seconds = 1)
 public interface SessionEnds extends Grain {
 
   /** What the ids of sessions that begin now start with: another one since all were ended. */

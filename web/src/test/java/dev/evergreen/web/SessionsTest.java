@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeSettings;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Set;
@@ -160,5 +161,36 @@ final class SessionsTest {
     ends.end(ends.generation() + ".over already", Instant.now());
     ends.end(ends.generation() + ".later", soon);
     assertFalse(ends.ended(ends.generation() + ".over already"));
+  }
+
+  /** Seen: whoever had signed in by many names held a grain for each as long as for any grain. */
+  @Test
+  void namesAreNotRememberedLongAfterTheirRequests() {
+    var settings =
+        NodeSettings.DEFAULT
+            .withRenewEvery(Duration.ofMillis(100))
+            .withLeaseFor(Duration.ofMillis(300));
+    try (var other =
+        EmbeddedNode.builder().grains(SignedSessions.grains()).settings(settings).start()) {
+      var sessions = SignedSessions.withRandomKey(other.grains(), Duration.ofHours(1));
+      try (var server =
+          WebServer.builder(other)
+              .port(0)
+              .authenticator(sessions)
+              .commandWithResult(
+                  "sign-in",
+                  SignIn.class,
+                  Authorisation.everyone(),
+                  (caller, person) -> sessions.signIn(person.name()))
+              .route("GET", "/who", request -> Reply.json(sessions.authenticate(request).name()))
+              .route("POST", "/sign-out", sessions::signOut)
+              .start()) {
+        var cookie = signIn(server);
+        assertEquals(204, Http.post(server, "/sign-out", "{}", "Cookie", cookie).statusCode());
+        assertTrue(other.counts().activations() > 0);
+        Await.until("nobody is remembered", () -> other.counts().activations() == 0);
+        assertEquals("\"\"", Http.get(server, "/who", "Cookie", cookie).body(), "it is kept");
+      }
+    }
   }
 }

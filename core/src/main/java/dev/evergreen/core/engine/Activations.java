@@ -134,13 +134,13 @@ final class Activations {
   /** Closes what nobody has used for a while, and drops subscriptions nobody has renewed. */
   void sweep(Tasks next) {
     long now = workers.nanos();
-    long idle = now - base.settings().idleAfter().toNanos();
+    var idle = base.settings().idleAfter();
     long due = now - base.settings().leaseFor().toNanos();
     each(
         all(),
         activation -> {
           activation.expire(subscriber -> subscriber.isNotRenewedSince(due));
-          if (activation.beginClosingIfIdle(idle)) {
+          if (activation.beginClosingIfIdle(now - activation.model().idleAfter(idle).toNanos())) {
             activation.close(activation.id() + " was idle", null, next);
           }
         });

@@ -17,6 +17,7 @@ import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.GrainTimer;
 import dev.evergreen.core.Grains;
+import dev.evergreen.core.IdleAfter;
 import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
@@ -653,6 +654,46 @@ class GrainTest {
         Thread.onSpinWait();
       }
     }
+  }
+
+  /** Counts its calls while it is active. */
+  @IdleAfter(seconds = 3_600)
+  public interface Stays extends Grain {
+    int calls();
+  }
+
+  @IdleAfter(seconds = 0)
+  public interface NeverThere extends Grain {
+    void go();
+  }
+
+  @Test
+  void aTypeMayHaveAnIdleTimeOfItsOwn() {
+    try (var idle =
+        TestGrains.node()
+            .grain(
+                Stays.class,
+                context -> {
+                  var calls = new AtomicInteger();
+                  return calls::incrementAndGet;
+                })
+            .settings(NodeSettings.DEFAULT.withIdleAfter(Duration.ofMillis(50)))
+            .start()) {
+      var stays = idle.grains().get(Stays.class, "a");
+      assertEquals(1, stays.calls());
+      // One that is used later is closed later, or at the same time.
+      idle.grains().get(Cell.class, "a").touch();
+      long deadline = System.nanoTime() + SOON.toNanos();
+      while (idle.counts().activations() > 1) {
+        assertTrue(System.nanoTime() < deadline);
+        Thread.onSpinWait();
+      }
+      assertEquals(2, stays.calls());
+    }
+    var refused =
+        assertThrows(
+            InvalidGrainException.class, () -> node.grains().get(NeverThere.class, "a").go());
+    assertNames(refused, "NeverThere");
   }
 
   @Test

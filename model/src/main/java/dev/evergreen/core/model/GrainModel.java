@@ -2,6 +2,7 @@ package dev.evergreen.core.model;
 
 import dev.evergreen.codec.Codec;
 import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.IdleAfter;
 import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.KeyedGrain;
 import dev.evergreen.core.Reentrant;
@@ -11,6 +12,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -36,6 +38,7 @@ public final class GrainModel {
   private final Class<?> type;
   private final String name;
   private final boolean reentrant;
+  private final @Nullable IdleAfter idleAfter;
   private final Keys keys;
   private final Constructor<?> constructor;
   private final Map<Method, Operation> byMethod = new HashMap<>();
@@ -54,6 +57,10 @@ public final class GrainModel {
     this.type = type;
     this.name = GrainTypes.nameOf(type);
     this.reentrant = type.isAnnotationPresent(Reentrant.class);
+    this.idleAfter = type.getAnnotation(IdleAfter.class);
+    if (idleAfter != null && idleAfter.seconds() < 1) {
+      throw new InvalidGrainException(type.getTypeName() + ": @IdleAfter is at least one second");
+    }
     this.keys = Keys.of(type);
     this.constructor = proxyConstructor(type);
     addOperations(codec);
@@ -133,6 +140,11 @@ public final class GrainModel {
 
   public boolean reentrant() {
     return reentrant;
+  }
+
+  /** How long an activation is kept that nobody uses, where {@code usual} holds for other types. */
+  public Duration idleAfter(Duration usual) {
+    return idleAfter == null ? usual : Duration.ofSeconds(idleAfter.seconds());
   }
 
   public Keys keys() {

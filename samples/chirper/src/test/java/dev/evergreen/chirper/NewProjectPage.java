@@ -56,7 +56,7 @@ final class NewProjectPage {
       if (!PICTURES.isEmpty()) {
         two.screenshot(new ScreenshotOptions().setPath(Path.of(PICTURES, "new.png")));
       }
-      Axe.check(one);
+      Axe.check(one, scheme -> {});
       assertEquals(List.of(), faults);
     } finally {
       server.descendants().forEach(ProcessHandle::destroy);
