@@ -224,7 +224,7 @@ final class ClientRequests {
     var array = ByteBuffer.wrap(Inline.asArray(words));
     var scanner = new RequestScanner();
     scanner.scan(array, array.capacity());
-    var verb = verbOf(scanner, array);
+    var verb = Verb.of(scanner, array);
     var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
     var line = new Batch();
     line.begin(bytes, from);
@@ -239,7 +239,7 @@ final class ClientRequests {
 
   /** Deals with a request that is whole; false if the client is to go. */
   private boolean handle(ByteBuffer bytes, int end, Batch batch) throws IOException {
-    var verb = verbOf(requests, bytes);
+    var verb = Verb.of(requests, bytes);
     if (verb == Verb.SHARED && session.mayShare(requests.count, requests.at - requests.began())) {
       batch.add(requests.at);
       if (batch.count() >= Session.MOST_AT_ONCE) {
@@ -271,12 +271,6 @@ final class ClientRequests {
     return redacts(verb) ? shim.redaction.of(Inline.wordsOf(bytes, from, to)) : Told.ALL;
   }
 
-  /** What scripts do has to be watched, or it is nothing that matters. */
-  private Verb verbOf(RequestScanner request, ByteBuffer bytes) {
-    var verb = Verb.of(request, bytes);
-    return verb == Verb.SCRIPT && !shim.watchesScripts() ? Verb.SHARED : verb;
-  }
-
   private static boolean redacts(Verb verb) {
     return verb == Verb.AUTH || verb == Verb.HELLO || verb == Verb.SECRET;
   }
@@ -294,7 +288,7 @@ final class ClientRequests {
     while (whole) {
       whole = requests.scan(bytes, end) == RequestScanner.Found.WHOLE;
       if (whole) {
-        var verb = verbOf(requests, bytes);
+        var verb = Verb.of(requests, bytes);
         if (verb == Verb.EXEC && requests.count == 1) {
           batch.add(requests.at);
           return true;
@@ -324,7 +318,7 @@ final class ClientRequests {
       // A line that does not end.
       return passOn(bytes, from, end, false, false);
     }
-    var verb = verbOf(requests, bytes);
+    var verb = Verb.of(requests, bytes);
     var words = Words.of(verb, requests, bytes);
     session.begin(verb, words, bytes, from, end, redacts(verb) ? LONG_SECRET : Told.ALL);
     amidLong = true;

@@ -179,11 +179,6 @@ public final class RedisShim implements AutoCloseable {
     return settings.patience.isZero() ? watch.threshold() : settings.patience;
   }
 
-  /** Whether it is learnt what scripts do. */
-  boolean watchesScripts() {
-    return scripts != null;
-  }
-
   /** Waits until all is known of what scripts have done so far, if it is learnt. */
   void awaitEffects() {
     if (scripts != null) {

@@ -34,6 +34,8 @@ class BusyTest {
       "#!lua name=busy\nredis.register_function('endless', function() while true do end end)";
 
   private static final byte[] KILL = Identity.request("SCRIPT", "KILL");
+
+  private static final byte[] UNPAUSE = Identity.request("CLIENT", "UNPAUSE");
   private static final byte[] GET = Identity.request("GET", "k");
 
   private static Shimmed shimmed() throws IOException {
@@ -91,52 +93,32 @@ class BusyTest {
     }
   }
 
-  /** What its lane owes it does not come before the script's end, nor what it asks behind that. */
+  /** It asks on, and hears at once that Redis is busy. */
   @Test
   void aClientMayAskOnAndThenEndTheScriptOfAnother() throws IOException {
+    try (var redis = RedisServer.start(THRESHOLD);
+        var busy = Talk.to(redis.port);
+        var client = Talk.to(redis.port)) {
+      endsTheScriptOf(busy, client, redis);
+    }
     try (var shimmed = shimmed();
         var busy = shimmed.client();
         var client = shimmed.client()) {
-      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
-      busy.send("EVAL", ENDLESS, "0");
-      shimmed.redis.awaitBusy();
-      askUntilLeft(client, shimmed);
-      var later =
-          all(
-              Identity.request("APPEND", "k", "w"),
-              KILL,
-              Identity.request("APPEND", "k", "x"),
-              GET);
-      client.send(later);
-      assertEquals("$1\r\nv\r\n", client.reply());
-      assertEquals(":2\r\n", client.reply());
-      assertEquals("+OK\r\n", client.reply());
-      assertEquals(":3\r\n", client.reply());
-      assertEquals("$3\r\nvwx\r\n", client.reply());
-      assertTrue(busy.reply().contains("Script killed by user"));
-      assertEquals("+PONG\r\n", client.ask("PING"));
+      endsTheScriptOf(busy, client, shimmed.redis);
     }
   }
 
-  /** However what it asks is cut. */
-  @Test
-  void aClientMayAskBitByBitAndThenEndTheScriptOfAnother() throws IOException {
-    try (var shimmed = shimmed();
-        var busy = shimmed.client();
-        var client = shimmed.client()) {
-      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
-      busy.send("EVAL", ENDLESS, "0");
-      shimmed.redis.awaitBusy();
-      askUntilLeft(client, shimmed);
-      for (byte b : all(GET, Inline.ascii("script KILL\r\n"), GET)) {
-        client.send(new byte[] {b});
-      }
-      assertEquals("$1\r\nv\r\n", client.reply());
-      assertEquals("$1\r\nv\r\n", client.reply());
-      assertEquals("+OK\r\n", client.reply());
-      assertEquals("$1\r\nv\r\n", client.reply());
-      assertTrue(busy.reply().contains("Script killed by user"));
-    }
+  private static void endsTheScriptOf(Talk busy, Talk client, RedisServer redis)
+      throws IOException {
+    assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+    busy.send("EVAL", ENDLESS, "0");
+    redis.awaitBusy();
+    client.send(all(Identity.request("APPEND", "k", "w"), GET, KILL));
+    assertTrue(client.reply().startsWith("-BUSY"));
+    assertTrue(client.reply().startsWith("-BUSY"));
+    assertEquals("+OK\r\n", client.reply());
+    assertTrue(busy.reply().contains("Script killed by user"));
+    assertEquals("$1\r\nv\r\n", client.ask("GET", "k"));
   }
 
   @Test
@@ -147,10 +129,8 @@ class BusyTest {
       assertEquals("$4\r\nbusy\r\n", client.ask("FUNCTION", "LOAD", LIBRARY));
       busy.send("FCALL", "endless", "0");
       shimmed.redis.awaitBusy();
-      askUntilLeft(client, shimmed);
       client.send(all(GET, Identity.request("FUNCTION", "KILL")));
-      assertEquals("$-1\r\n", client.reply());
-      assertEquals("$-1\r\n", client.reply());
+      assertTrue(client.reply().startsWith("-BUSY"));
       assertEquals("+OK\r\n", client.reply());
       assertTrue(busy.reply().contains("Script killed by user"));
     }
@@ -161,26 +141,72 @@ class BusyTest {
     try (var redis = RedisServer.start();
         var client = Talk.to(redis.port)) {
       assertEquals("+OK\r\n", redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
-      client.send(all(GET, Identity.request("CLIENT", "UNPAUSE")));
+      client.send(all(GET, UNPAUSE));
       assertEquals("$-1\r\n", client.reply());
       assertEquals("+OK\r\n", client.reply());
     }
     try (var shimmed = shimmed();
         var writing = shimmed.client();
         var client = shimmed.client()) {
-      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
-      assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
-      writing.send("SET", "k", "w");
-      while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=set")) {
-        Thread.onSpinWait();
-      }
-      askUntilLeft(client, shimmed);
-      client.send(all(GET, Identity.request("CLIENT", "UNPAUSE")));
+      pauseLane(shimmed, writing, client);
+      client.send(all(GET, UNPAUSE));
       assertEquals("$1\r\nw\r\n", client.reply());
       assertEquals("$1\r\nw\r\n", client.reply());
       assertEquals("+OK\r\n", client.reply());
       assertEquals("+OK\r\n", writing.reply());
     }
+  }
+
+  /** What its lane owes it does not come before the pause's end, nor what it asks behind that. */
+  @Test
+  void whatAClientAsksBehindItsLaneIsDoneInItsOrder() throws IOException {
+    try (var shimmed = shimmed();
+        var writing = shimmed.client();
+        var client = shimmed.client()) {
+      pauseLane(shimmed, writing, client);
+      client.send(
+          all(
+              Identity.request("APPEND", "k", "x"),
+              UNPAUSE,
+              Identity.request("APPEND", "k", "y"),
+              GET));
+      assertEquals("$1\r\nw\r\n", client.reply());
+      assertEquals(":2\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals(":3\r\n", client.reply());
+      assertEquals("$3\r\nwxy\r\n", client.reply());
+      assertEquals("+OK\r\n", writing.reply());
+      assertEquals("+PONG\r\n", client.ask("PING"));
+    }
+  }
+
+  /** However what it asks is cut. */
+  @Test
+  void aClientMayAskBitByBitAndThenEndAPause() throws IOException {
+    try (var shimmed = shimmed();
+        var writing = shimmed.client();
+        var client = shimmed.client()) {
+      pauseLane(shimmed, writing, client);
+      for (byte b : all(GET, Inline.ascii("client UNPAUSE\r\n"), GET)) {
+        client.send(new byte[] {b});
+      }
+      assertEquals("$1\r\nw\r\n", client.reply());
+      assertEquals("$1\r\nw\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("$1\r\nw\r\n", client.reply());
+      assertEquals("+OK\r\n", writing.reply());
+    }
+  }
+
+  /** The lane waits for a write of somebody else, and owes this client a reply. */
+  private static void pauseLane(Shimmed shimmed, Talk writing, Talk client) throws IOException {
+    assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+    assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+    writing.send("SET", "k", "w");
+    while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=set")) {
+      Thread.onSpinWait();
+    }
+    askUntilLeft(client, shimmed);
   }
 
   /** Redis does not read on from the connection whose script it runs. */
@@ -230,7 +256,6 @@ class BusyTest {
     }
   }
 
-  /** Behind the selection that its lane has not answered. */
   @Test
   void aClientThatGoesToAnotherDatabaseMayEndTheScriptOfAnother() throws IOException {
     try (var shimmed = shimmed();
@@ -239,29 +264,26 @@ class BusyTest {
       assertEquals("$-1\r\n", client.ask("GET", "k"));
       busy.send("EVAL", ENDLESS, "0");
       shimmed.redis.awaitBusy();
-      client.send(all(Identity.request("SELECT", "1"), KILL, Identity.request("SET", "k", "v")));
-      assertEquals("+OK\r\n", client.reply());
-      assertEquals("+OK\r\n", client.reply());
+      client.send(all(Identity.request("SELECT", "1"), KILL));
+      assertTrue(client.reply().startsWith("-BUSY"));
       assertEquals("+OK\r\n", client.reply());
       assertTrue(busy.reply().contains("Script killed by user"));
       assertEquals("$-1\r\n", busy.ask("GET", "k"));
     }
   }
 
-  /** What ends the script behind a greeting waits for that: the new version holds for all. */
   @Test
   void aClientThatGreetsBeforeItEndsAScriptIsSpokenToInItsVersion() throws IOException {
     try (var shimmed = shimmed();
         var busy = shimmed.client();
         var client = shimmed.client()) {
-      assertTrue(busy.ask("HELLO", "3").startsWith("%"));
-      busy.send("EVAL", LONG, "0");
+      busy.send("EVAL", ENDLESS, "0");
       shimmed.redis.awaitBusy();
       client.send(all(Identity.request("HELLO", "3"), KILL));
       assertTrue(client.reply().startsWith("%"));
-      assertTrue(client.reply().startsWith("-NOTBUSY"));
+      assertEquals("+OK\r\n", client.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
       assertEquals(">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", client.ask("SUBSCRIBE", "c"));
-      assertEquals("$4\r\nover\r\n", busy.reply());
     }
   }
 

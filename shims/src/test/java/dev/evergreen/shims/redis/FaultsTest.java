@@ -7,10 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.provenance.Answer.Certainty;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
+import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.Why;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,8 +35,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(120)
 class FaultsTest {
   private static final int CLIENTS = 6;
-  private static final int ENOUGH = 30;
-  private static final long LONG_REPLY = Long.getLong("evergreen.shim.reply.mib", 96) * 1024 * 1024;
+  private static final int DEEPEST = 30;
+  private static final int MOST_ENOUGH = 30;
+  private static final int KILLS = Integer.getInteger("evergreen.kills", 2);
+  private static final long LONG_REPLY = Long.getLong("evergreen.shim.reply.mib", 64) * 1024 * 1024;
 
   private static final RedisSpecification SPECIFICATION = new RedisSpecification();
 
@@ -42,35 +46,39 @@ class FaultsTest {
 
   /**
    * One that writes to a key of its own until its connection ends; half of them in transactions.
+   * Most have many requests under way, and some of these an upstream of their own.
    */
   private static final class Writer {
     final String key;
+    private final boolean plain;
+    private final int depth;
+    private final boolean keepsToOwn;
+    private final Random random;
     private final Thread thread;
     private final AtomicInteger acknowledgements = new AtomicInteger();
-    private final CountDownLatch enough = new CountDownLatch(ENOUGH);
+    private final CountDownLatch enough;
 
-    Writer(int port, int number) {
+    Writer(int port, int number, int enough) {
       key = "w" + number;
-      thread = Thread.ofPlatform().start(() -> write(port, number % 2 == 0));
+      plain = number % 2 == 0;
+      depth = number % CLIENTS < 2 ? 1 : DEEPEST;
+      keepsToOwn = number % CLIENTS >= CLIENTS - 2;
+      random = new Random(number);
+      this.enough = new CountDownLatch(enough);
+      thread = Thread.ofPlatform().start(() -> write(port));
     }
 
     int acknowledged() {
       return acknowledgements.get();
     }
 
-    private void write(int port, boolean plain) {
+    private void write(int port) {
       try (var talk = Talk.to(port)) {
-        while (true) {
-          if (!plain) {
-            talk.ask("MULTI");
-            talk.ask("SET", key, "" + (acknowledged() + 1));
-          }
-          var reply = plain ? talk.ask("SET", key, "" + (acknowledged() + 1)) : talk.ask("EXEC");
-          if (!reply.endsWith("+OK\r\n")) {
-            return;
-          }
-          acknowledgements.incrementAndGet();
-          enough.countDown();
+        if (keepsToOwn) {
+          talk.ask("CLIENT", "NO-EVICT", "ON");
+        }
+        while (pipeline(talk, 1 + random.nextInt(depth))) {
+          // Until it is killed.
         }
       } catch (IOException e) {
         // It was killed.
@@ -78,15 +86,44 @@ class FaultsTest {
       }
     }
 
+    /** Writes so many times at once; false if not all are acknowledged. */
+    private boolean pipeline(Talk talk, int count) throws IOException {
+      var requests = new ByteArrayOutputStream();
+      for (int i = 1; i <= count; i++) {
+        var set = Identity.request("SET", key, "" + (acknowledged() + i));
+        if (plain) {
+          requests.writeBytes(set);
+        } else {
+          requests.writeBytes(Identity.request("MULTI"));
+          requests.writeBytes(set);
+          requests.writeBytes(Identity.request("EXEC"));
+        }
+      }
+      talk.send(requests.toByteArray());
+      for (int i = 0; i < count; i++) {
+        for (int before = plain ? 0 : 2; before > 0; before--) {
+          talk.reply();
+        }
+        if (!talk.reply().endsWith("+OK\r\n")) {
+          return false;
+        }
+        acknowledgements.incrementAndGet();
+        enough.countDown();
+      }
+      return true;
+    }
+
     void join() throws InterruptedException {
       thread.join();
     }
   }
 
-  private static List<Writer> writers(int port) throws InterruptedException {
+  /** Those of one life of what is killed; each has written some times. */
+  private static List<Writer> writers(int port, int life) throws InterruptedException {
     var writers = new ArrayList<Writer>();
+    int enough = 1 + new Random(life).nextInt(MOST_ENOUGH);
     for (int i = 0; i < CLIENTS; i++) {
-      writers.add(new Writer(port, i));
+      writers.add(new Writer(port, life * CLIENTS + i, enough));
     }
     for (var writer : writers) {
       assertTrue(writer.enough.await(60, TimeUnit.SECONDS), () -> writer.key + " has ended early");
@@ -117,9 +154,17 @@ class FaultsTest {
     }
   }
 
+  private static List<Operation> all(StoredTrace trace) {
+    var all = new ArrayList<>(trace.from(1, 10_000));
+    for (var page = all; !page.isEmpty(); all.addAll(page)) {
+      page = new ArrayList<>(trace.from(page.getLast().row() + 1, 10_000));
+    }
+    return all;
+  }
+
   private static void checkAcknowledged(StoredTrace trace, List<Writer> writers) {
     var last = new HashMap<String, Integer>();
-    for (var operation : trace.from(1, 100_000)) {
+    for (var operation : all(trace)) {
       var parts = operation.parts().isEmpty() ? List.of(operation) : operation.parts();
       for (var part : parts) {
         var reply = part.reply();
@@ -146,12 +191,17 @@ class FaultsTest {
   void aKilledShimHasRecordedAllThatWasAcknowledged(Durability durability)
       throws IOException, InterruptedException {
     try (var redis = RedisServer.start()) {
-      List<Writer> writers;
-      try (var shim = ShimProcess.start(redis, directory, durability)) {
-        writers = writers(shim.port);
-        shim.kill();
-        for (var writer : writers) {
-          writer.join();
+      var writers = new ArrayList<Writer>();
+      // The next one goes on loading where the last one was killed.
+      int lives = durability == Durability.REPLY ? KILLS : 1;
+      for (int life = 0; life < lives; life++) {
+        try (var shim = ShimProcess.start(redis, directory, durability)) {
+          var some = writers(shim.port, life);
+          writers.addAll(some);
+          shim.kill();
+          for (var writer : some) {
+            writer.join();
+          }
         }
       }
       try (var _ = load();
@@ -195,19 +245,20 @@ class FaultsTest {
     try (var redis = RedisServer.start()) {
       List<Writer> writers;
       try (var shim = ShimProcess.start(redis, directory, durability)) {
-        writers = writers(shim.port);
+        writers = writers(shim.port, 0);
         redis.kill();
         redis.startAgain();
         for (var writer : writers) {
           writer.join();
         }
         assertEquals("$-1\r\n", Talk.served(shim.port, "GET", "w0"));
-        var more = writers(shim.port);
+        var more = writers(shim.port, 1);
         redis.kill();
         shim.kill();
         for (var writer : more) {
           writer.join();
         }
+        writers.addAll(more);
         redis.startAgain();
       }
       try (var shim = ShimProcess.start(redis, directory, durability)) {
@@ -215,8 +266,9 @@ class FaultsTest {
       }
       try (var _ = load();
           var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+        checkAcknowledged(trace, writers);
         checkCertain(trace, redis, writers);
-        for (var operation : trace.from(1, 100_000)) {
+        for (var operation : all(trace)) {
           if (operation.request().getFirst().equals(Bytes.of("GET"))) {
             var answer = new Why(SPECIFICATION, trace).ask(operation, Why.Wish.ONE);
             boolean saysThatItBeganAnew =

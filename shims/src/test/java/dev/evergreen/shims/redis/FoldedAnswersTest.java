@@ -41,7 +41,7 @@ final class FoldedAnswersTest {
           .filter(family -> !List.of("sorting", "scans").contains(family.name()))
           .toList();
 
-  private static final int QUESTIONS = Integer.getInteger("evergreen.oracle.histories", 2000) / 25;
+  private static final int QUESTIONS = Integer.getInteger("evergreen.oracle.histories", 2000) / 50;
 
   @TempDir private Path directory;
 

@@ -171,27 +171,24 @@ class LanesTest {
     }
   }
 
-  /** It waits behind that script itself, which nobody else would end. */
+  /** Seen: Redis's own tests waited for ever behind a script, as they shared its connection. */
   @Test
-  void aBusyScriptIsEndedByAClientWhoseLaneItHoldsUp() throws IOException {
+  void nobodyWaitsBehindAnothersScript() throws IOException {
     try (var shimmed =
             Shimmed.start(
-                settings -> settings.withPatience(Duration.ofSeconds(2)),
+                settings -> settings.withPatience(Duration.ofHours(1)),
                 "--busy-reply-threshold",
-                "100");
+                "1");
         var busy = shimmed.client();
-        var waiting = shimmed.client()) {
-      assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
+        var other = shimmed.client()) {
+      assertEquals("$-1\r\n", other.ask("GET", "k"));
+      assertEquals("$-1\r\n", busy.ask("GET", "k"));
       busy.send("EVAL", "while true do end", "0");
       shimmed.redis.awaitBusy();
-      waiting.send(
-          Inline.join(
-              Inline.join(Identity.request("GET", "k"), Identity.request("SCRIPT", "KILL")),
-              Identity.request("ECHO", "end")));
-      assertEquals("$1\r\nv\r\n", waiting.reply());
-      assertEquals("+OK\r\n", waiting.reply());
-      assertEquals("$3\r\nend\r\n", waiting.reply());
+      assertTrue(other.ask("GET", "k").startsWith("-BUSY"));
+      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
       assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("$-1\r\n", other.ask("GET", "k"));
     }
   }
 

@@ -29,7 +29,7 @@ class OwnUpstreamTest {
   /** What is done with an upstream; the socket is the store's end of it. */
   @FunctionalInterface
   private interface Doing {
-    void with(OwnUpstream upstream, Socket store) throws IOException;
+    void with(OwnUpstream upstream, Socket store) throws Exception;
   }
 
   private void doing(Doing doing) throws Exception {
@@ -111,6 +111,18 @@ class OwnUpstreamTest {
             submit(upstream, Verb.SHARED, Words.NONE, "SET", "k", "1");
           }
           assertEquals(1, upstream.database());
+        });
+  }
+
+  /** What is lost in that moment is counted from nothing again. */
+  @Test
+  void nobodyWaitsForWhatNobodyCouldTellTheReplyOf() throws Exception {
+    doing(
+        (upstream, _) -> {
+          submit(upstream, Verb.REPLY_OFF, Words.NONE, "CLIENT", "REPLY", "OFF");
+          submit(upstream, Verb.SUBSCRIBE, Words.NONE, "SUBSCRIBE", "c");
+          var waiting = Thread.ofPlatform().daemon().start(upstream::awaitReplied);
+          assertTrue(waiting.join(Duration.ofSeconds(20)), "it waits");
         });
   }
 }

@@ -118,6 +118,43 @@ class RecordedTest {
         told(operations));
   }
 
+  /**
+   * By whatever way it comes. What is killed does not show it: the system keeps what a process has
+   * written.
+   */
+  @Test
+  void aReplyLeavesWhenItIsOnTheDisk() throws IOException {
+    var settings = SpoolSettings.DEFAULT.withDurability(Durability.REPLY);
+    try (var recording = there().record(settings);
+        var shimmed = Shimmed.start(with -> with.withSpool(recording.spool()));
+        var client = shimmed.client();
+        var other = Talk.to(shimmed.redis.port)) {
+      var big = "x".repeat(300_000);
+      for (var words : List.of("PING", "CLIENT NO-EVICT ON", "MULTI", "GET none", "EXEC")) {
+        client.ask(words.split(" ", -1));
+        assertDurable(recording, words);
+      }
+      other.ask("SET", "big", big);
+      try (var sharing = shimmed.client()) {
+        for (var talk : List.of(sharing, client)) {
+          assertTrue(talk.ask("GET", "big").contains(big));
+          assertDurable(recording, "a long reply");
+        }
+      }
+      client.ask("SUBSCRIBE", "c");
+      for (var message : List.of("short", big)) {
+        other.ask("PUBLISH", "c", message);
+        client.reply();
+        assertDurable(recording, "a message");
+      }
+    }
+  }
+
+  private static void assertDurable(Recording recording, String what) {
+    var report = recording.spool().report();
+    assertEquals(report.nextNumber(), report.durable(), what);
+  }
+
   @Test
   void theOrderOfALaneIsThatOfItsEffects() throws IOException, InterruptedException {
     var operations =
