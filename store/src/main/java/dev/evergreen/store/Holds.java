@@ -8,7 +8,8 @@ import java.util.function.LongSupplier;
  * The memory that slow readers and half-received values keep from being reclaimed, counted by the
  * segments that they pin; a segment that several share counts once. Together they get a tenth of
  * the memory, or three tenths as long as another one is free, so that they can never stop the
- * store; a single one that needs more gets it.
+ * store; a single one that needs more gets it. Of that each {@link Holder} gets about a quarter of
+ * what others leave.
  */
 final class Holds {
   private final AtomicLong held = new AtomicLong();
@@ -34,10 +35,15 @@ final class Holds {
     bound = limit / 10;
   }
 
-  boolean take(long bytes) {
+  /**
+   * Takes so many bytes, if that may be.
+   *
+   * @param own what who wants them holds already
+   */
+  boolean take(long bytes, long own) {
     while (true) {
       long now = held.get();
-      if (now != 0 && bytes != 0 && now + bytes > most()) {
+      if (now != 0 && bytes != 0 && now + Holder.COUNTS_AGAIN * own + bytes > most()) {
         refusals.incrementAndGet();
         return false;
       }
@@ -54,10 +60,10 @@ final class Holds {
   /**
    * Holds a segment together with others that do: the first of them takes it, the last gives back.
    */
-  boolean takeShare(int segment) {
+  boolean takeShare(int segment, long own) {
     while (true) {
       int others = sharers.get(segment);
-      if (others == 0 && !take(segmentSize)) {
+      if (others == 0 && !take(segmentSize, own)) {
         return false;
       }
       if (sharers.compareAndSet(segment, others, others + 1)) {

@@ -271,26 +271,29 @@ final class Items {
    * Counts the item's segments as held, those that others hold already only once. For an item that
    * is pinned, or whose bucket is locked.
    *
-   * @return false if no more may be held
+   * @param own what who wants it holds already
+   * @return the bytes of these segments; 0 if no more may be held
    */
-  boolean hold(long place) {
+  long hold(long place, long own) {
     if (!records.isLarge(place)) {
-      return holds.takeShare(segments.of(place));
+      return holds.takeShare(segments.of(place), own) ? segments.size : 0;
     }
     // All at once: of two that need more than there is, one must get it, and not each a part.
     int taken = unsharedSegments(place);
-    if (!holds.take((long) taken * segments.size)) {
-      return false;
+    if (!holds.take((long) taken * segments.size, own)) {
+      return 0;
     }
+    int all = 1;
     int needed = holds.share(segments.of(place)) ? 1 : 0;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
-      if (isInOther(place, i) && holds.share(segments.of(records.fragment(place, i)))) {
-        needed++;
+      if (isInOther(place, i)) {
+        all++;
+        needed += holds.share(segments.of(records.fragment(place, i))) ? 1 : 0;
       }
     }
     // More if others have let go of some since.
     holds.giveBack((long) (taken - needed) * segments.size);
-    return true;
+    return (long) all * segments.size;
   }
 
   /** Takes back what {@link #hold} did; of an item that is still pinned. */

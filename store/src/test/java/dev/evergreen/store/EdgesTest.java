@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -305,12 +306,12 @@ class EdgesTest {
   @Test
   void aTenthMayBeHeldToTheLastByte() {
     var holds = new Holds(1_000, 1, 30, () -> 0);
-    assertTrue(holds.take(70));
-    assertTrue(holds.takeShare(0));
-    assertFalse(holds.take(1));
+    assertTrue(holds.take(70, 0));
+    assertTrue(holds.takeShare(0, 0));
+    assertFalse(holds.take(1, 0));
     holds.giveBack(70);
-    assertFalse(holds.take(71));
-    assertTrue(holds.take(70));
+    assertFalse(holds.take(71, 0));
+    assertTrue(holds.take(70, 0));
   }
 
   /** Seen: one slow reader had all of a tenth, and who else read was cut off, of an empty store. */
@@ -318,28 +319,62 @@ class EdgesTest {
   void threeTenthsMayBeHeldWhileAnotherIsFree() {
     var free = new AtomicLong(100);
     var holds = new Holds(1_000, 1, 30, free::get);
-    assertTrue(holds.take(150));
+    assertTrue(holds.take(150, 0));
     assertFalse(holds.isHeldUp());
-    assertTrue(holds.take(150));
+    assertTrue(holds.take(150, 0));
     assertTrue(holds.isHeldUp());
-    assertFalse(holds.take(1));
+    assertFalse(holds.take(1, 0));
     holds.giveBack(150);
     free.set(99);
     assertTrue(holds.isHeldUp());
-    assertFalse(holds.take(1));
+    assertFalse(holds.take(1, 0));
+  }
+
+  /** Seen: one connection held all of it, and what others read was cut off as it was replaced. */
+  @Test
+  void whatOneHoldsCountsFourTimes() {
+    var holds = new Holds(1_000, 1, 30, () -> 0);
+    assertTrue(holds.take(25, 0));
+    assertFalse(holds.take(1, 25));
+    assertFalse(holds.takeShare(0, 25));
+    assertTrue(holds.takeShare(0, 0));
+    assertTrue(holds.takeShare(0, 25), "others hold that already");
+    assertTrue(holds.take(45, 0));
+  }
+
+  @Test
+  void whatOneHoldsCountsUntilItLetsGo() {
+    try (var test = new TestStore(32L * MIB)) {
+      var holder = new Holder();
+      var items = new ArrayList<Item>();
+      for (int i = 0; i < 8; i++) {
+        assertEquals(Outcome.STORED, test.set("k" + i, "v".repeat(MIB / 2)));
+        items.add(new Item(holder));
+      }
+      int held = 0;
+      while (test.store.hold(test.key("k" + held), items.get(held)) == Outcome.FOUND) {
+        held++;
+      }
+      assertEquals(2, held, "about a quarter of what may be held");
+      assertTrue(holder.bytes() >= test.store.stats().heldBytes());
+      assertEquals(Outcome.FOUND, test.store.hold(test.key("k7"), new Item()));
+      items.forEach(Item::release);
+      assertEquals(0, holder.bytes());
+      assertEquals(Outcome.FOUND, test.store.hold(test.key("k0"), items.getFirst()));
+    }
   }
 
   /** Else it could never be read. */
   @Test
   void whatIsLargerThanATenthIsHeldAlone() {
     var holds = new Holds(1_000, 1, 30, () -> 0);
-    assertTrue(holds.take(500));
-    assertFalse(holds.take(1));
+    assertTrue(holds.take(500, 0));
+    assertFalse(holds.take(1, 0));
     assertEquals(1, holds.refusals());
     holds.giveBack(500);
-    assertTrue(holds.take(50));
+    assertTrue(holds.take(50, 0));
     assertFalse(holds.isHeldUp());
-    assertTrue(holds.take(1));
+    assertTrue(holds.take(1, 0));
     assertTrue(holds.isHeldUp());
   }
 
