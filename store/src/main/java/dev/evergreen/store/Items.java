@@ -48,13 +48,21 @@ final class Items {
     segments = new Segments(limit, capacity, life::now);
     index = new Index(capacity / LEAST_RECORD, records, hash, arena);
     ghosts = new Ghosts(limit);
-    holds =
-        new Holds(
-            limit,
-            segments.count(),
-            segments.size,
-            () -> options.lends() ? (long) segments.free() * segments.size : 0);
+    holds = new Holds(limit, segments.count(), segments.size, this::lendable);
     this.life = life;
+  }
+
+  /**
+   * About how many bytes of memory nobody needs: what is free, or could be as it is dead. What is
+   * held may be dead or alive; it is taken off in any case, as is what lives.
+   */
+  private long lendable() {
+    if (!options.lends()) {
+      return 0;
+    }
+    long free = (long) segments.free() * segments.size;
+    long needed = counters.bytes.sum() + holds.bytes();
+    return Math.max(free, (long) segments.allowed() * segments.size - needed);
   }
 
   /** Whether an item of such a size may be stored at all. */

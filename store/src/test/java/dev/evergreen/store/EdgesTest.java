@@ -330,6 +330,32 @@ class EdgesTest {
     assertFalse(holds.take(1, 0));
   }
 
+  /** Seen: who read was cut off, as little of the memory was free, though much of it was dead. */
+  @Test
+  void whatIsDeadIsFreeForHolders() {
+    try (var test = new TestStore(StoreOptions.of(32L * MIB).lending())) {
+      assertEquals(8, holdAfterStoring(test, 8));
+      assertEquals(5, holdAfterStoring(test, 80), "what lives needs it");
+    }
+  }
+
+  /** Stores until all segments were used, so many keys in turn, and holds as many as may be. */
+  private static int holdAfterStoring(TestStore test, int keys) {
+    for (int i = 0; i < 160; i++) {
+      assertEquals(Outcome.STORED, test.set("k" + i % keys, "v".repeat(MIB / 2)));
+    }
+    var items = new ArrayList<Item>();
+    for (int i = 0; i < 8; i++) {
+      var item = new Item();
+      if (test.store.hold(test.key("k" + (keys - 1 - i)), item) == Outcome.FOUND) {
+        items.add(item);
+      }
+    }
+    items.forEach(Item::release);
+    assertEquals(0, test.store.stats().heldBytes());
+    return items.size();
+  }
+
   /** Seen: one connection held all of it, and what others read was cut off as it was replaced. */
   @Test
   void whatOneHoldsCountsFourTimes() {
