@@ -494,6 +494,9 @@ final class Transaction {
         if (!request.is("HEAD") && !hasBeginning(lease)) {
           return false;
         }
+        if (found != null) {
+          found.close(); // As for who has fetched it.
+        }
         var joined = PartialAnswers.join(wish.parts(), arrival, lease);
         deliver(head, joined, usedAsItIs(head.life().ttl(proxy.now())), age(head));
         return true;
@@ -598,6 +601,10 @@ final class Transaction {
         return true;
       }
       handedOver = true;
+      if (whole != null) {
+        whole.close(); // It would be kept, beside the new one, as long as the client takes.
+        found = null;
+      }
       store(what, fetch, arrival, answer.handOver(), wish, why);
       return true;
     } catch (OriginFailure e) {

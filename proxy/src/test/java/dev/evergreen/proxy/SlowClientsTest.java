@@ -168,6 +168,27 @@ class SlowClientsTest {
     return client;
   }
 
+  /**
+   * Seen: what was found was kept as long as the client took what was fetched in its place; as it
+   * counted, the new one was not kept.
+   */
+  @Test
+  void whatWasFetchedIsKeptInPlaceOfWhatWasFound() throws Exception {
+    held.forEach(Lease::close);
+    answer("\"1\"");
+    get("/a");
+    answer("\"2\"");
+    try (var client = begin("cache-control", "no-cache")) {
+      while (proxy.fetches().underWay() > 0) {
+        Thread.onSpinWait();
+      }
+      purge();
+      answer("\"3\"");
+      get("/a");
+      assertEquals(BODY.substring(WINDOW), rest(client));
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void whoReadsOnGoesOnWithTheSameThatIsStoredAnew(boolean first) throws Exception {
