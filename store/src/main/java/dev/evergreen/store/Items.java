@@ -288,19 +288,20 @@ final class Items {
     }
     // All at once: of two that need more than there is, one must get it, and not each a part.
     int taken = unsharedSegments(place);
-    if (!holds.take((long) taken * segments.size, own)) {
+    int first = holds.take((long) taken * segments.size, own);
+    if (first == 0) {
       return 0;
     }
     int all = 1;
-    int needed = holds.share(segments.of(place)) ? 1 : 0;
+    int needed = holds.share(segments.of(place), first) ? 1 : 0;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
       if (isInOther(place, i)) {
         all++;
-        needed += holds.share(segments.of(records.fragment(place, i))) ? 1 : 0;
+        needed += holds.share(segments.of(records.fragment(place, i)), first) ? 1 : 0;
       }
     }
     // More if others have let go of some since.
-    holds.giveBack((long) (taken - needed) * segments.size);
+    holds.giveBack((long) (taken - needed) * segments.size, first);
     return (long) all * segments.size;
   }
 

@@ -3,6 +3,7 @@ package dev.evergreen.store;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -306,12 +307,12 @@ class EdgesTest {
   @Test
   void aTenthMayBeHeldToTheLastByte() {
     var holds = new Holds(1_000, 1, 30, () -> 0);
-    assertTrue(holds.take(70, 0));
+    assertNotEquals(0, holds.take(70, 0));
     assertTrue(holds.takeShare(0, 0));
-    assertFalse(holds.take(1, 0));
-    holds.giveBack(70);
-    assertFalse(holds.take(71, 0));
-    assertTrue(holds.take(70, 0));
+    assertEquals(0, holds.take(1, 0));
+    holds.giveBack(70, 1);
+    assertEquals(0, holds.take(71, 0));
+    assertNotEquals(0, holds.take(70, 0));
   }
 
   /** Seen: one slow reader had all of a tenth, and who else read was cut off, of an empty store. */
@@ -319,15 +320,39 @@ class EdgesTest {
   void threeTenthsMayBeHeldWhileAnotherIsFree() {
     var free = new AtomicLong(100);
     var holds = new Holds(1_000, 1, 30, free::get);
-    assertTrue(holds.take(150, 0));
+    assertNotEquals(0, holds.take(150, 0));
     assertFalse(holds.isHeldUp());
-    assertTrue(holds.take(150, 0));
+    int lent = holds.take(150, 0);
+    assertNotEquals(0, lent);
     assertTrue(holds.isHeldUp());
-    assertFalse(holds.take(1, 0));
-    holds.giveBack(150);
+    assertEquals(0, holds.take(1, 0));
+    holds.giveBack(150, lent);
     free.set(99);
     assertTrue(holds.isHeldUp());
-    assertFalse(holds.take(1, 0));
+    assertEquals(0, holds.take(1, 0));
+  }
+
+  /** Seen: what one connection was lent left nothing to others when the memory was full. */
+  @Test
+  void whatIsLentDoesNotCountWhenNothingIsFree() {
+    var free = new AtomicLong(1_000);
+    var holds = new Holds(1_000, 2, 30, free::get);
+    assertNotEquals(0, holds.take(25, 0));
+    assertNotEquals(0, holds.take(15, 25));
+    assertTrue(holds.takeShare(0, 40), "lent, too");
+    assertEquals(0, holds.take(1, 70));
+    free.set(0);
+    assertEquals(0, holds.take(1, 70));
+    assertFalse(holds.isHeldUp());
+    assertNotEquals(0, holds.take(75, 0), "the rest of the tenth");
+    assertEquals(0, holds.take(1, 0));
+    assertTrue(holds.takeShare(0, 0));
+    holds.giveBackShare(0);
+    holds.giveBackShare(0);
+    assertEquals(115, holds.bytes());
+    assertFalse(holds.takeShare(0, 0), "it was lent, and is not lent again");
+    free.set(1_000);
+    assertTrue(holds.takeShare(0, 0));
   }
 
   /** Seen: who read was cut off, as little of the memory was free, though much of it was dead. */
@@ -360,12 +385,12 @@ class EdgesTest {
   @Test
   void whatOneHoldsCountsFourTimes() {
     var holds = new Holds(1_000, 1, 30, () -> 0);
-    assertTrue(holds.take(25, 0));
-    assertFalse(holds.take(1, 25));
+    assertNotEquals(0, holds.take(25, 0));
+    assertEquals(0, holds.take(1, 25));
     assertFalse(holds.takeShare(0, 25));
     assertTrue(holds.takeShare(0, 0));
     assertTrue(holds.takeShare(0, 25), "others hold that already");
-    assertTrue(holds.take(45, 0));
+    assertNotEquals(0, holds.take(45, 0));
   }
 
   @Test
@@ -394,13 +419,13 @@ class EdgesTest {
   @Test
   void whatIsLargerThanATenthIsHeldAlone() {
     var holds = new Holds(1_000, 1, 30, () -> 0);
-    assertTrue(holds.take(500, 0));
-    assertFalse(holds.take(1, 0));
+    assertNotEquals(0, holds.take(500, 0));
+    assertEquals(0, holds.take(1, 0));
     assertEquals(1, holds.refusals());
-    holds.giveBack(500);
-    assertTrue(holds.take(50, 0));
+    holds.giveBack(500, 1);
+    assertNotEquals(0, holds.take(50, 0));
     assertFalse(holds.isHeldUp());
-    assertTrue(holds.take(1, 0));
+    assertNotEquals(0, holds.take(1, 0));
     assertTrue(holds.isHeldUp());
   }
 

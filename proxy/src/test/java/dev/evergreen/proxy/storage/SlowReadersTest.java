@@ -140,6 +140,26 @@ class SlowReadersTest {
     leases.forEach(Lease::close);
   }
 
+  /** Seen: who came when memory was free left nothing of the tenth to others when it was full. */
+  @Test
+  void whoWasLentMuchLeavesTheTenthToOthers() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(40 * MIB))) {
+      var leases = new ArrayList<Lease>();
+      var one = new Recipient();
+      for (int i = 0; i < READERS; i++) {
+        assertTrue(put(storage, "slow" + i, 1, MIB));
+        leases.add(Objects.requireNonNull(storage.find(key("slow" + i), _ -> true, one)));
+      }
+      putOthers(storage);
+      assertTrue(put(storage, "a", 1, MIB));
+      leases.add(Objects.requireNonNull(find(storage, "a")));
+      assertTrue(put(storage, "a", 2, MIB));
+      putOthers(storage);
+      assertEquals(1, check(leases.getLast(), "a"));
+      leases.forEach(Lease::close);
+    }
+  }
+
   /** More than there is room for. */
   private static void putOthers(Storage storage) throws IOException {
     for (int i = 0; i < 80; i++) {
