@@ -36,6 +36,11 @@ final class Framing {
     }
   }
 
+  /** Whether a response ends with its head, whatever that says (RFC 9112 §6.3). */
+  static boolean isWithoutBody(int status, boolean toHead) {
+    return toHead || status < 200 || status == 204 || status == 304;
+  }
+
   /**
    * The length of a response's body, {@link #CHUNKED} or {@link #TO_END}.
    *
@@ -49,13 +54,10 @@ final class Framing {
     if (coding >= 0) {
       checkCoding(head.version(), fields, coding, length);
     }
-    if (status < 200 || status == 204) {
-      if (coding >= 0 || length > 0) {
-        throw new MalformedMessageException("a status " + status + " has no body");
-      }
-      return 0;
+    if (status < 200 && (coding >= 0 || length > 0)) {
+      throw new MalformedMessageException("a status " + status + " has no body");
     }
-    if (toHead || status == 304) {
+    if (isWithoutBody(status, toHead)) {
       return 0;
     }
     return coding >= 0 ? CHUNKED : length >= 0 ? length : TO_END;

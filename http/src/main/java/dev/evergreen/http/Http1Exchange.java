@@ -200,7 +200,7 @@ final class Http1Exchange implements Exchange {
   }
 
   private boolean isWithoutBody(int status) {
-    return status == 204 || status == 304 || head.is("HEAD");
+    return Framing.isWithoutBody(status, head.is("HEAD"));
   }
 
   /** The response begins; decides whether the connection can serve another request after it. */

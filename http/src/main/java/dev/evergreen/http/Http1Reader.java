@@ -69,6 +69,22 @@ class Http1Reader implements BodyReader {
     }
   }
 
+  /**
+   * A message begins that ends with its head: whatever comes behind that is no part of it, and not
+   * the next one either.
+   *
+   * @return whether nothing has come there
+   */
+  boolean beginNone() throws IOException {
+    begin(Framing.TO_END);
+    length = 0;
+    left = 0;
+    next = Next.NOTHING;
+    boolean nothing = in.available() == 0 && !in.fill();
+    in.giveBackIfEmpty();
+    return nothing;
+  }
+
   /** How many bytes are still to come at least; more than any limit if that is not known. */
   long leftAtLeast() {
     return length >= 0 ? left : ended() ? 0 : Long.MAX_VALUE;

@@ -6,7 +6,9 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.FibersClosedException;
 import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
+import java.util.Objects;
 
 /** A client's connection by HTTP/1.1, whose requests are answered in their order. */
 final class Http1Session {
@@ -93,6 +95,9 @@ final class Http1Session {
       return false;
     } catch (FibersClosedException e) {
       throw e; // Nothing is wrong with the request: all ends.
+    } catch (UncheckedIOException e) {
+      exchange.failed(Objects.requireNonNull(e.getCause())); // There may have been no buffer.
+      return false;
     } catch (RuntimeException e) {
       LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
       exchange.failed(e);

@@ -205,9 +205,18 @@ final class Http1Upstream implements Upstream {
         // Known before anything is passed on.
         throw new MalformedMessageException("bytes after the end of a response");
       }
-      reader.begin(framing, fields);
+      if (Framing.isWithoutBody(head.status(), toHead)) {
+        // A 204 that tells of a body may be followed by one later.
+        stays &= reader.beginNone() && !(head.status() == 204 && tellsOfBody(fields));
+      } else {
+        reader.begin(framing, fields);
+      }
       persistent = stays && framing != Framing.TO_END;
       fields.forEachMember("keep-alive", this::keptAsTold);
+    }
+
+    private static boolean tellsOfBody(Fields fields) throws IOException {
+      return Framing.contentLength(fields) > 0 || fields.has("transfer-encoding");
     }
 
     /**

@@ -146,7 +146,7 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     } catch (MalformedMessageException e) {
       throw malformed("a length that cannot be");
     }
-    boolean without = toHead || head.status() == 204 || head.status() == 304;
+    boolean without = Framing.isWithoutBody(head.status(), toHead);
     if (ends && told > 0 && !without) {
       throw malformed("the body does not come");
     }

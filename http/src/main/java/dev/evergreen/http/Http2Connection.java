@@ -300,15 +300,21 @@ abstract class Http2Connection {
     if (givenUp.size() > mostGivenUp()) {
       givenUp.pollFirstEntry();
     }
+    if (!wasSentAtOnce(stream, code)) {
+      // Who gives it up may also be allowed no wait for a buffer: its scope has been cancelled.
+      var _ = fibers.spawn(() -> sendLater(stream, code));
+    }
+  }
+
+  private boolean wasSentAtOnce(int stream, Code code) {
     try {
-      if (Buffers.areShort() && !out.hasRoomForControl()) {
-        // Who gives it up may also be allowed no wait for a buffer: its scope has been cancelled.
-        var _ = fibers.spawn(() -> sendLater(stream, code));
-      } else {
+      boolean hasRoom = !Buffers.areShort() || out.hasRoomForControl();
+      if (hasRoom) {
         out.frame(Http2Output.RST_STREAM, stream, code.number);
       }
+      return hasRoom;
     } catch (IOException e) {
-      var _ = fibers.spawn(() -> sendLater(stream, code));
+      return false;
     }
   }
 
@@ -336,6 +342,30 @@ abstract class Http2Connection {
   }
 
   // What the connection's fiber does.
+
+  interface Telling {
+    void tell() throws IOException;
+  }
+
+  /**
+   * Ends all streams, and sends what is left.
+   *
+   * @param telling tells the peer, under the lock
+   */
+  final void end(IOException why, Telling telling) throws IOException {
+    try {
+      lock();
+      try {
+        streams.values().forEach(stream -> stream.fail(why));
+        streams.clear();
+        telling.tell();
+      } finally {
+        unlock();
+      }
+    } finally {
+      out.finish(); // Else who sends would wait for ever.
+    }
+  }
 
   final void readFrames() throws IOException {
     boolean first = true;

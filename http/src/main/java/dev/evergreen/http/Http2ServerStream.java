@@ -1,9 +1,11 @@
 package dev.evergreen.http;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.FibersClosedException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -169,7 +171,7 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   }
 
   private boolean isWithoutBody(int status) {
-    return status == 204 || status == 304 || head.is("HEAD");
+    return Framing.isWithoutBody(status, head.is("HEAD"));
   }
 
   private void begin(
@@ -267,6 +269,8 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
       failed(e);
     } catch (FibersClosedException e) {
       throw e; // Nothing is wrong with the request: all ends.
+    } catch (UncheckedIOException e) {
+      failed(e.getCause());
     } catch (RuntimeException e) {
       Http2Connection.LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
       failed(e);
@@ -275,10 +279,10 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     }
   }
 
-  private void failed(Exception why) {
+  private void failed(@Nullable Throwable why) {
     boolean late = why instanceof SocketTimeoutException && !ended();
     if (!responded) {
-      respondError(late ? 408 : 500);
+      respondError(late ? 408 : why instanceof BuffersExhaustedException ? 503 : 500);
     }
   }
 

@@ -130,34 +130,20 @@ final class Http2Session extends Http2Connection {
 
   /** Tells the client why, ends all streams, and sends what is left. */
   private void end(Code error, boolean lost) throws IOException {
-    try {
-      tell(error, lost);
-    } finally {
-      out.finish(); // Else who sends would wait for ever.
-    }
+    end(
+        new IncompleteMessageException("the connection has ended"),
+        () -> {
+          if (lost) {
+            connection.close();
+          } else if (!goesAway || error != Code.NO_ERROR) {
+            sendGoAway(error);
+          }
+        });
     if (!lost && (secure || error != Code.NO_ERROR)) {
       connection.shutdownOutput();
     }
     if (error != Code.NO_ERROR) {
       in.linger(settings.lingering());
-    }
-  }
-
-  private void tell(Code error, boolean lost) throws IOException {
-    lock();
-    try {
-      for (var stream : streams.values()) {
-        stream.fail(new IncompleteMessageException("the connection has ended"));
-      }
-      streams.clear();
-      if (!lost && (!goesAway || error != Code.NO_ERROR)) {
-        sendGoAway(error);
-      }
-    } finally {
-      unlock();
-    }
-    if (lost) {
-      connection.close();
     }
   }
 

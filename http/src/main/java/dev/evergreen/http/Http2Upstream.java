@@ -194,27 +194,13 @@ final class Http2Upstream extends Http2Connection implements Upstream {
   }
 
   private void end(Code error) throws IOException {
-    try {
-      tell(error);
-    } finally {
-      out.finish(); // Else who sends would wait for ever.
-    }
-  }
-
-  private void tell(Code error) throws IOException {
-    lock();
-    try {
-      retired = true;
-      for (var stream : streams.values()) {
-        stream.fail(
-            ours == null ? new IncompleteMessageException("the connection has ended") : ours);
-      }
-      streams.clear();
-      wakeWhoAwaitsSettings();
-      out.goAway(0, error);
-    } finally {
-      unlock();
-    }
+    end(
+        ours == null ? new IncompleteMessageException("the connection has ended") : ours,
+        () -> {
+          retired = true;
+          wakeWhoAwaitsSettings();
+          out.goAway(0, error);
+        });
   }
 
   @Override

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.MemoryPair;
+import dev.evergreen.fibers.TestBuffers;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -437,6 +438,21 @@ class Http1ServerTest {
           throw new IllegalStateException("as a test wants it");
         };
     assertTrue(Talk.answer(fails, get).startsWith("HTTP/1.1 500 "));
+  }
+
+  /** Seen: it was told as a fault of the server's, and logged as one. */
+  @Test
+  void whoFindsNoBufferIs503() throws Exception {
+    Handler findsNone =
+        _ -> {
+          throw TestBuffers.exhausted();
+        };
+    var answer = Talk.answer(findsNone, "GET / HTTP/1.1\r\n" + HOST + "\r\n");
+    assertTrue(answer.startsWith("HTTP/1.1 503 "), answer);
+    try (var client = Http2Client.connect(findsNone)) {
+      client.headers(1, true, Http2Client.request("GET", "/"));
+      assertEquals("503 ", client.response(1));
+    }
   }
 
   @Test

@@ -127,9 +127,6 @@ class UpstreamsTest {
         row(
             "bytes after chunks",
             ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"),
-        row("a body of 204", "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\nabc"),
-        row("bytes after 204", "HTTP/1.1 204 No Content\r\n\r\nabc"),
-        row("bytes after 304", "HTTP/1.1 304 Not Modified\r\n\r\nabc"),
         row("a body of 100", "HTTP/1.1 100 Continue\r\nContent-Length: 3\r\n\r\nabc" + ok + "\r\n"),
         row("101 unasked", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
         row("informational without end", "HTTP/1.1 102 Processing\r\n\r\n".repeat(1000)),
@@ -161,6 +158,34 @@ class UpstreamsTest {
         var upstreams = upstreams()) {
       assertThrows(MalformedMessageException.class, () -> get(upstreams, origin.origin()), name);
       assertEquals(0, upstreams.connections(origin.origin()));
+    }
+  }
+
+  /**
+   * RFC 9112 §6.3: whatever the head says, the response ends with it. So it is whole, and what is
+   * behind it is the answer to nothing.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "GET, 204 No Content~~abc",
+    "GET, 204 No Content~Content-Length: 3~~abc",
+    "GET, 204 No Content~Content-Length: 3~~",
+    "GET, 204 No Content~Transfer-Encoding: chunked~~",
+    "GET, 304 Not Modified~~abc",
+    "GET, 304 Not Modified~Content-Length: 3~~abc",
+    "HEAD, 200 OK~Content-Length: 3~~abc",
+    "HEAD, 200 OK~Transfer-Encoding: chunked~~0~~"
+  })
+  void whatIsBehindAHeadThatIsAllEndsTheConnection(String method, String sent) throws Exception {
+    try (var origin = TestOrigin.answering("HTTP/1.1 " + sent.replace("~", "\r\n"));
+        var upstreams = upstreams()) {
+      for (int i = 0; i < 2; i++) {
+        try (var exchange = upstreams.open(origin.origin())) {
+          assertFalse(exchange.reused());
+          assertEquals(sent.substring(0, 4), get(exchange, method));
+        }
+        assertEquals(0, upstreams.connections(origin.origin()));
+      }
     }
   }
 

@@ -6,6 +6,7 @@ import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -35,8 +36,8 @@ final class Arrival implements AutoCloseable {
   private boolean closed;
 
   /** One that begins to be stored; nothing has begun if this throws. */
-  Arrival(Entry entry, Storage storage) throws IOException {
-    this(entry, null, null, storage);
+  Arrival(Entry entry, Storage storage, Recipient recipient) throws IOException {
+    this(entry, null, null, storage, recipient);
   }
 
   /**
@@ -45,7 +46,12 @@ final class Arrival implements AutoCloseable {
    * @param part what of a response it is; null if the whole
    * @param before the fields of what it is joined with, which its own fields update; or null
    */
-  Arrival(Entry entry, @Nullable ContentRange part, @Nullable Fields before, Storage storage)
+  Arrival(
+      Entry entry,
+      @Nullable ContentRange part,
+      @Nullable Fields before,
+      Storage storage,
+      Recipient recipient)
       throws IOException {
     this.part = part;
     this.before = before;
@@ -53,7 +59,7 @@ final class Arrival implements AutoCloseable {
     head = StoredHead.of(ByteBuffer.wrap(entry.head()));
     vary = Vary.of(head.fields()).orElseThrow();
     variant = part == null ? entry.variant() : Parts.variant(entry.variant());
-    appender = storage.append(entry);
+    appender = storage.append(entry, recipient);
   }
 
   StoredHead head() {

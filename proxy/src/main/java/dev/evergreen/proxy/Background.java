@@ -4,6 +4,7 @@ import dev.evergreen.http.RequestHead;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.Conditions;
 import dev.evergreen.proxy.rules.Reuse;
+import dev.evergreen.proxy.storage.Recipient;
 import java.io.IOException;
 import java.util.concurrent.Semaphore;
 
@@ -110,7 +111,7 @@ record Background(
     if (entry != null) {
       proxy.count(Count.STORED);
       fetch.decide(new Fetch.LookAgain());
-      var arrival = new Arrival(entry, proxy.storage());
+      var arrival = new Arrival(entry, proxy.storage(), new Recipient());
       keeper.receive(what, fetch, answer.handOver(), arrival);
       return true;
     }

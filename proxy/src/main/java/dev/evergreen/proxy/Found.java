@@ -3,6 +3,7 @@ package dev.evergreen.proxy;
 import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.Selector;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
@@ -25,7 +26,13 @@ record Found(Lease lease, StoredHead head, @Nullable ContentRange part) implemen
 
   /** Looks for one; null if there is none that can be read. */
   static @Nullable Found find(Storage storage, MemorySegment key, Selector selector) {
-    var lease = storage.find(key, selector);
+    return find(storage, key, selector, new Recipient());
+  }
+
+  /** The same for one who may read others meanwhile. */
+  static @Nullable Found find(
+      Storage storage, MemorySegment key, Selector selector, Recipient recipient) {
+    var lease = storage.find(key, selector, recipient);
     return lease == null ? null : of(lease, null);
   }
 

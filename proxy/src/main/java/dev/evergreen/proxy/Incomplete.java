@@ -4,6 +4,7 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -47,8 +48,10 @@ final class Incomplete implements AutoCloseable {
    *
    * @return null if there is nothing that can be read
    */
-  static @Nullable Incomplete find(Storage storage, String key, Fields request, Wanted wanted) {
-    var search = new PartsSearch(storage, Proxy.segment(Parts.key(key)), new Variants(request));
+  static @Nullable Incomplete find(
+      Storage storage, String key, Fields request, Wanted wanted, Recipient recipient) {
+    var place = Proxy.segment(Parts.key(key));
+    var search = new PartsSearch(storage, place, new Variants(request), recipient);
     var newest = search.newest();
     if (newest == null) {
       return null;

@@ -18,6 +18,7 @@ import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.IncompleteException;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Recipient;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -170,7 +171,9 @@ final class Keeper {
   }
 
   private void settleParts(Arrival arrival) throws IOException {
-    try (var parts = Incomplete.find(proxy.storage(), key, request.fields(), (_, _) -> List.of())) {
+    try (var parts =
+        Incomplete.find(
+            proxy.storage(), key, request.fields(), (_, _) -> List.of(), new Recipient())) {
       if (parts == null) {
         return;
       }

@@ -6,6 +6,7 @@ import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Recipient;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -18,12 +19,17 @@ import org.jspecify.annotations.Nullable;
  * 9111 §3.3, §3.4).
  */
 record PartialAnswers(
-    Proxy proxy, Proxy.Setup setup, RequestHead request, String key, Delivery delivery) {
+    Proxy proxy,
+    Proxy.Setup setup,
+    RequestHead request,
+    String key,
+    Delivery delivery,
+    Recipient recipient) {
 
   /** A HEAD is not answered from them. */
   @Nullable Incomplete find() {
     return request.is("GET")
-        ? Incomplete.find(proxy.storage(), key, request.fields(), delivery::wanted)
+        ? Incomplete.find(proxy.storage(), key, request.fields(), delivery::wanted, recipient)
         : null;
   }
 
@@ -121,7 +127,7 @@ record PartialAnswers(
     if (entry == null || !completes(part, StoredHead.of(ByteBuffer.wrap(entry.head())), parts)) {
       return null;
     }
-    return new Arrival(entry, part.isWhole() ? null : part, before, proxy.storage());
+    return new Arrival(entry, part.isWhole() ? null : part, before, proxy.storage(), recipient);
   }
 
   /**

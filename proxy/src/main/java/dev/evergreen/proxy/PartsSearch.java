@@ -3,6 +3,8 @@ package dev.evergreen.proxy;
 import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.rules.ContentRange;
 import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.Recipient;
+import dev.evergreen.proxy.storage.Selector;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -35,6 +37,7 @@ final class PartsSearch {
   private final Storage storage;
   private final MemorySegment place;
   private final Variants variants;
+  private final Recipient recipient;
 
   /** What may be there, that asked for last first. */
   private final List<Listed> listed = new ArrayList<>();
@@ -42,11 +45,12 @@ final class PartsSearch {
   /** Those that were found to be joined with the newest. */
   private final Map<Listed, StoredPart> others = new LinkedHashMap<>();
 
-  PartsSearch(Storage storage, MemorySegment place, Variants variants) {
+  PartsSearch(Storage storage, MemorySegment place, Variants variants, Recipient recipient) {
     this.storage = storage;
     this.place = place;
     this.variants = variants;
-    var _ = storage.findAll(place, 1, this::list);
+    this.recipient = recipient;
+    var _ = storage.findAll(place, 1, this::list, recipient);
   }
 
   /** It takes none, and so sees all of them. */
@@ -123,7 +127,7 @@ final class PartsSearch {
     if (found == null) {
       return false;
     }
-    var part = new StoredPart(storage, place, found, newest.head().fields());
+    var part = new StoredPart(storage, place, found, newest.head().fields(), recipient);
     others.put(one, part);
     boolean joined = Parts.areOfOne(found.head().fields(), newest.head().fields());
     if (!joined) {
@@ -136,7 +140,8 @@ final class PartsSearch {
   }
 
   private @Nullable Found lookUp(Listed one) {
-    for (var lease : storage.findAll(place, 1, each -> Arrays.equals(each, one.variant()))) {
+    Selector itself = each -> Arrays.equals(each, one.variant());
+    for (var lease : storage.findAll(place, 1, itself, recipient)) {
       return Found.of(lease, one.part());
     }
     return null;

@@ -17,6 +17,7 @@ import dev.evergreen.http.Upstreams;
 import dev.evergreen.logs.LineLog;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -186,9 +187,10 @@ public final class Proxy implements AutoCloseable {
 
   private void serveHttp(Connection connection, InetAddress peer, Listener listener)
       throws IOException {
+    var recipient = new Recipient();
     new HttpServer(
             fibers,
-            exchange -> new Transaction(this, exchange, peer).run(),
+            exchange -> new Transaction(this, exchange, peer, recipient).run(),
             setup.settings().http,
             slowClients)
         .serve(connection, listener.draining());

@@ -4,6 +4,7 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -21,6 +22,7 @@ final class StoredPart implements PartsLease.Piece {
   private final byte[] variant;
   private final ByteRange range;
   private final Fields joined;
+  private final Recipient recipient;
   private @Nullable Found held;
 
   /**
@@ -29,7 +31,8 @@ final class StoredPart implements PartsLease.Piece {
    * @param place the key of the parts
    * @param joined the fields of what it is joined with
    */
-  StoredPart(Storage storage, MemorySegment place, Found held, Fields joined) {
+  StoredPart(Storage storage, MemorySegment place, Found held, Fields joined, Recipient recipient) {
+    this.recipient = recipient;
     this.storage = storage;
     this.place = place;
     this.held = held;
@@ -55,7 +58,7 @@ final class StoredPart implements PartsLease.Piece {
   }
 
   private Found findAgain() throws IOException {
-    var found = Found.find(storage, place, each -> Arrays.equals(each, variant));
+    var found = Found.find(storage, place, each -> Arrays.equals(each, variant), recipient);
     boolean same = false;
     try {
       same = found != null && Parts.areOfOne(joined, found.head().fields());

@@ -19,6 +19,7 @@ import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Recipient;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.util.List;
@@ -46,6 +47,7 @@ final class Transaction {
   private final Course course;
   private final Demands demands;
   private final Delivery delivery;
+  private final Recipient recipient;
   private final String authority;
   private final Reach reach;
   private final String uri;
@@ -57,9 +59,15 @@ final class Transaction {
   /** Whether it has waited for another one's answer. */
   private boolean collapsed;
 
-  Transaction(Proxy proxy, Exchange exchange, InetAddress peer) {
+  /**
+   * The transaction of an exchange.
+   *
+   * @param recipient the client's connection
+   */
+  Transaction(Proxy proxy, Exchange exchange, InetAddress peer, Recipient recipient) {
     this.proxy = proxy;
     this.exchange = exchange;
+    this.recipient = recipient;
     setup = proxy.setup();
     request = exchange.request();
     if (request.fields().has("connection")) {
@@ -188,7 +196,7 @@ final class Transaction {
    */
   private boolean serveOnce(boolean collapse) throws IOException {
     var variants = new Variants(request.fields());
-    try (var found = Found.find(proxy.storage(), Proxy.segment(key), variants);
+    try (var found = Found.find(proxy.storage(), Proxy.segment(key), variants, recipient);
         var parts = found == null ? partial().find() : null) {
       course.reached(Point.LOOKUP, seen(found, parts));
       if ((found != null && mayBeUsed(found, variants)) || (parts != null && mayBeUsed(parts))) {
@@ -223,7 +231,7 @@ final class Transaction {
   }
 
   private PartialAnswers partial() {
-    return new PartialAnswers(proxy, setup, request, key, delivery);
+    return new PartialAnswers(proxy, setup, request, key, delivery, recipient);
   }
 
   private boolean isAlone(String what) {
@@ -344,7 +352,7 @@ final class Transaction {
     @Override
     public @Nullable Found find() {
       var variants = new Variants(request.fields());
-      return Found.find(proxy.storage(), Proxy.segment(key), variants);
+      return Found.find(proxy.storage(), Proxy.segment(key), variants, recipient);
     }
 
     @Override
@@ -486,6 +494,9 @@ final class Transaction {
         if (!request.is("HEAD") && !hasBeginning(lease)) {
           return false;
         }
+        if (found != null) {
+          found.close(); // As for who has fetched it.
+        }
         var joined = PartialAnswers.join(wish.parts(), arrival, lease);
         deliver(head, joined, usedAsItIs(head.life().ttl(proxy.now())), age(head));
         return true;
@@ -590,6 +601,10 @@ final class Transaction {
         return true;
       }
       handedOver = true;
+      if (whole != null) {
+        whole.close(); // It would be kept, beside the new one, as long as the client takes.
+        found = null;
+      }
       store(what, fetch, arrival, answer.handOver(), wish, why);
       return true;
     } catch (OriginFailure e) {
@@ -630,7 +645,7 @@ final class Transaction {
       return null; // It may be about the range, though RFC 9110 §14.2 does not want that.
     }
     var entry = keeper().entry(answer, stamp);
-    return entry == null ? null : new Arrival(entry, proxy.storage());
+    return entry == null ? null : new Arrival(entry, proxy.storage(), recipient);
   }
 
   /** The request for all who want the same; with our conditions, or none. */
@@ -858,7 +873,8 @@ final class Transaction {
   private void passHead(@Nullable Found found, Forward why) throws IOException {
     var parts =
         found == null
-            ? Incomplete.find(proxy.storage(), key, request.fields(), (_, _) -> List.of())
+            ? Incomplete.find(
+                proxy.storage(), key, request.fields(), (_, _) -> List.of(), recipient)
             : null;
     try (parts) {
       var stored = parts == null ? found : parts.newest();

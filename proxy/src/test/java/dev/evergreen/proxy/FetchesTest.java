@@ -15,6 +15,7 @@ import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.IncompleteException;
 import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.Storage;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
@@ -75,7 +76,7 @@ class FetchesTest {
     var life = Life.of(ResponseHead.of(200, fields), NOW, NOW, CacheRules.DEFAULT);
     var head = StoredHead.encode(200, life, fields);
     var entry = new Entry(Proxy.segment("http://x/a"), head, storage.stamp(), length);
-    return new Arrival(entry, storage);
+    return new Arrival(entry, storage, new Recipient());
   }
 
   /** Seen: it was under way in the storage for ever. */
@@ -86,7 +87,8 @@ class FetchesTest {
       var fields = Fields.of("Vary", "*");
       var life = Life.of(ResponseHead.of(200, fields), NOW, NOW, CacheRules.DEFAULT);
       var entry = new Entry(key, StoredHead.encode(200, life, fields), storage.stamp(), 1);
-      assertThrows(NoSuchElementException.class, () -> new Arrival(entry, storage));
+      assertThrows(
+          NoSuchElementException.class, () -> new Arrival(entry, storage, new Recipient()));
       storage.invalidate(Purge.uri(key));
       assertEquals(0, storage.stats().marks(), "nothing is under way");
     }

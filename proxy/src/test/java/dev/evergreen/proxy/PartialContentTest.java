@@ -12,6 +12,7 @@ import dev.evergreen.http.HttpDate;
 import dev.evergreen.proxy.rules.ByteRange;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.Storage;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
@@ -163,7 +164,8 @@ class PartialContentTest extends WithOneProxy {
     var all = List.of(new ByteRange(0, 9));
     var key = "http://test/a";
     try (var parts =
-        Incomplete.find(counting(proxy.storage(), held), key, Fields.of(), (_, _) -> all)) {
+        Incomplete.find(
+            counting(proxy.storage(), held), key, Fields.of(), (_, _) -> all, new Recipient())) {
       assertNotNull(parts);
       assertEquals(TEXT.length(), parts.ranges().size());
       var whole = parts.asWhole().lease();
@@ -213,7 +215,8 @@ class PartialContentTest extends WithOneProxy {
       ranges.add(new ByteRange(each.charAt(0) - '0', each.charAt(2) - '0'));
     }
     try (var parts =
-        Incomplete.find(proxy.storage(), "http://test/a", Fields.of(), (_, _) -> ranges)) {
+        Incomplete.find(
+            proxy.storage(), "http://test/a", Fields.of(), (_, _) -> ranges, new Recipient())) {
       assertNotNull(parts);
       return parts.ranges().stream().map(each -> each.first() + "-" + each.last()).toList();
     }
@@ -593,7 +596,9 @@ class PartialContentTest extends WithOneProxy {
     get("Range: bytes=0-4");
     get("Range: bytes=5-9");
     assertEquals("56789", get("Range: bytes=5-9", "Cache-Control: no-cache").body());
-    assertNull(Incomplete.find(proxy.storage(), "http://test/a", Fields.of(), (_, _) -> List.of()));
+    assertNull(
+        Incomplete.find(
+            proxy.storage(), "http://test/a", Fields.of(), (_, _) -> List.of(), new Recipient()));
   }
 
   @Test

@@ -19,6 +19,7 @@ import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Recipient;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -883,7 +884,7 @@ class ProxyTest extends WithOneProxy {
     var life = Life.of(response, clock.get(), clock.get(), CacheRules.DEFAULT);
     var head = StoredHead.encode(200, life, response.fields());
     var entry = new Entry(Proxy.segment(what), head, proxy.storage().stamp(), 5);
-    var arrival = new Arrival(entry, proxy.storage());
+    var arrival = new Arrival(entry, proxy.storage(), new Recipient());
     arrival.breakOff(OriginFailure.of(new IncompleteMessageException("it ends early")));
     arrival.close();
     fetch.decide(new Fetch.Arriving(arrival));

@@ -138,9 +138,13 @@ class SlowClientsTest {
 
   /** Takes what there is yet. */
   private static String rest(RawHttp2 client) throws IOException {
+    return rest(client, 1);
+  }
+
+  private static String rest(RawHttp2 client, int stream) throws IOException {
     var much = ByteBuffer.allocate(4).putInt(1 << 30).array();
     client.frame(WINDOW_UPDATE, 0, 0, much);
-    client.frame(WINDOW_UPDATE, 0, 1, much);
+    client.frame(WINDOW_UPDATE, 0, stream, much);
     var rest = new StringBuilder();
     while (true) {
       var frame = client.next();
@@ -166,6 +170,63 @@ class SlowClientsTest {
       Thread.onSpinWait();
     }
     return client;
+  }
+
+  /**
+   * Seen: what was found was kept as long as the client took what was fetched in its place; as it
+   * counted, the new one was not kept.
+   */
+  @Test
+  void whatWasFetchedIsKeptInPlaceOfWhatWasFound() throws Exception {
+    held.forEach(Lease::close);
+    answer("\"1\"");
+    get("/a");
+    answer("\"2\"");
+    try (var client = begin("cache-control", "no-cache")) {
+      while (proxy.fetches().underWay() > 0) {
+        Thread.onSpinWait();
+      }
+      purge();
+      answer("\"3\"");
+      get("/a");
+      assertEquals(BODY.substring(WINDOW), rest(client));
+    }
+  }
+
+  /** The same of who follows what was fetched for another: nothing is left to count. */
+  @Test
+  void whoFollowsLetsGoOfWhatWasFound() throws Exception {
+    held.forEach(Lease::close);
+    answer("\"1\"");
+    get("/a");
+    answer("\"b\"");
+    get("/b");
+    var joined = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          joined.await();
+          wire.send(ScriptedOrigin.response(200, BODY, "Cache-Control: max-age=60"));
+        });
+    try (var leader = new Browser(proxy.addresses().getFirst());
+        var client = new RawHttp2(proxy.addresses().getFirst())) {
+      leader.ask("GET", "/a", "Cache-Control: no-cache");
+      while (proxy.fetches().underWay() == 0) {
+        Thread.onSpinWait();
+      }
+      client.get(1, "/a", "cache-control", "no-cache");
+      while (proxy.statistics().get(Statistics.Count.COLLAPSED) == 0) {
+        Thread.onSpinWait();
+      }
+      joined.countDown();
+      assertEquals(BODY, leader.receive().body());
+      assertEquals(BODY.substring(0, WINDOW), client.data(1, WINDOW));
+      client.frame(WINDOW_UPDATE, 0, 0, ByteBuffer.allocate(4).putInt(WINDOW).array());
+      client.get(3, "/b");
+      assertEquals(BODY.substring(0, WINDOW), client.data(3, WINDOW));
+      answer("\"c\"");
+      leader.get("/b", "Cache-Control: no-cache");
+      assertEquals(BODY.substring(WINDOW), rest(client, 3));
+    }
   }
 
   @ParameterizedTest

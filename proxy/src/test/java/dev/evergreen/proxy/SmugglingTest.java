@@ -142,6 +142,28 @@ class SmugglingTest {
     }
   }
 
+  /** RFC 9112 §6.3: such a response ends with its head. What is behind it answers nobody. */
+  @Test
+  void whatFollowsAHeadThatIsAllAnswersNobody() throws Exception {
+    var evil = ScriptedOrigin.response(200, "evil", "Cache-Control: max-age=60");
+    var head = raw("HTTP/1.1 200 OK~Content-Length: 4~~");
+    var none = raw("HTTP/1.1 204 No Content~~");
+    var same = raw("HTTP/1.1 304 Not Modified~ETag: \"a\"~Cache-Control: max-age=60~~");
+    origin
+        .then((_, wire) -> wire.send(head + evil))
+        .then((_, wire) -> wire.send(none + evil))
+        .then(200, "page", "Cache-Control: max-age=0", "ETag: \"a\"")
+        .then((_, wire) -> wire.send(same + evil))
+        .then(200, "2");
+    try (var browser = new Browser(proxy.addresses().getFirst())) {
+      assertEquals(200, browser.head("/a").status());
+      assertEquals(204, browser.get("/b").status());
+      assertEquals("page", browser.get("/c").body());
+      assertEquals("page", browser.get("/c").body(), "it was validated");
+      assertEquals("2", browser.get("/d").body());
+    }
+  }
+
   @Test
   void theAbsoluteFormBeatsHost() throws Exception {
     origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");

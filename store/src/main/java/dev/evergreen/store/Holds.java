@@ -7,11 +7,17 @@ import java.util.function.LongSupplier;
 /**
  * The memory that slow readers and half-received values keep from being reclaimed, counted by the
  * segments that they pin; a segment that several share counts once. Together they get a tenth of
- * the memory, or three tenths as long as another one is free, so that they can never stop the
- * store; a single one that needs more gets it.
+ * the memory, and are lent two more as long as another one is free, so that they can never stop the
+ * store; a single one that needs more gets it. Of each of the two every {@link Holder} gets about a
+ * quarter of what others leave; so who was lent much leaves the tenth to others when nothing is
+ * free any more.
  */
 final class Holds {
-  private final AtomicLong held = new AtomicLong();
+  /** A segment's sharers are counted below this, which tells that it is lent. */
+  private static final int LENT = 1 << 30;
+
+  private final AtomicLong ofTenth = new AtomicLong();
+  private final AtomicLong lent = new AtomicLong();
   private final AtomicLong refusals = new AtomicLong();
   private final AtomicIntegerArray sharers;
   private final int segmentSize;
@@ -34,58 +40,84 @@ final class Holds {
     bound = limit / 10;
   }
 
-  boolean take(long bytes) {
+  /**
+   * Takes so many bytes, if that may be.
+   *
+   * @param own what who wants them holds already
+   * @return what the first who shares one of their segments is counted as; 0 if it may not be
+   */
+  int take(long bytes, long own) {
+    long counted = Holder.COUNTS_AGAIN * own + bytes;
     while (true) {
-      long now = held.get();
-      if (now != 0 && bytes != 0 && now + bytes > most()) {
-        refusals.incrementAndGet();
-        return false;
+      long now = ofTenth.get();
+      if (bytes != 0 && now + counted > bound && now + lent.get() != 0) {
+        return lend(bytes, counted);
       }
-      if (held.compareAndSet(now, now + bytes)) {
-        return true;
+      if (ofTenth.compareAndSet(now, now + bytes)) {
+        return 1;
       }
     }
   }
 
-  private long most() {
-    return free.getAsLong() < bound ? bound : 3 * bound;
+  private int lend(long bytes, long counted) {
+    while (free.getAsLong() >= bound) {
+      long now = lent.get();
+      if (Math.max(ofTenth.get(), bound) + now + counted > 3 * bound) {
+        break;
+      }
+      if (lent.compareAndSet(now, now + bytes)) {
+        return LENT + 1;
+      }
+    }
+    refusals.incrementAndGet();
+    return 0;
   }
 
   /**
    * Holds a segment together with others that do: the first of them takes it, the last gives back.
    */
-  boolean takeShare(int segment) {
+  boolean takeShare(int segment, long own) {
     while (true) {
       int others = sharers.get(segment);
-      if (others == 0 && !take(segmentSize)) {
+      int all = others == 0 ? take(segmentSize, own) : others + 1;
+      if (all == 0) {
         return false;
       }
-      if (sharers.compareAndSet(segment, others, others + 1)) {
+      if (sharers.compareAndSet(segment, others, all)) {
         return true;
       }
       if (others == 0) {
-        giveBack(segmentSize);
+        giveBack(segmentSize, all);
       }
     }
   }
 
-  /** Shares a segment; true if nobody else does, so that it must have been taken. */
-  boolean share(int segment) {
-    return sharers.getAndIncrement(segment) == 0;
+  /**
+   * Shares a segment; true if nobody else does, so that it must have been taken.
+   *
+   * @param first what taking it has come to
+   */
+  boolean share(int segment, int first) {
+    return sharers.getAndAccumulate(segment, first, (all, one) -> all == 0 ? one : all + 1) == 0;
   }
 
   boolean isShared(int segment) {
-    return sharers.get(segment) > 0;
+    return sharers.get(segment) != 0;
   }
 
   void giveBackShare(int segment) {
-    if (sharers.decrementAndGet(segment) == 0) {
-      giveBack(segmentSize);
+    int all = sharers.getAndUpdate(segment, each -> isFirst(each) ? 0 : each - 1);
+    if (isFirst(all)) {
+      giveBack(segmentSize, all);
     }
   }
 
+  private static boolean isFirst(int all) {
+    return (all & ~LENT) == 1;
+  }
+
   boolean isHeldUp() {
-    return 2 * held.get() > most();
+    return free.getAsLong() < bound ? 2 * ofTenth.get() > bound : 2 * bytes() > 3 * bound;
   }
 
   /** How often something was refused; by what is held now one cannot tell, as it may be gone. */
@@ -93,11 +125,12 @@ final class Holds {
     return refusals.get();
   }
 
-  void giveBack(long bytes) {
-    held.getAndAdd(-bytes);
+  /** Gives back some of what was taken with that result. */
+  void giveBack(long bytes, int first) {
+    ((first & LENT) == 0 ? ofTenth : lent).getAndAdd(-bytes);
   }
 
   long bytes() {
-    return held.get();
+    return ofTenth.get() + lent.get();
   }
 }

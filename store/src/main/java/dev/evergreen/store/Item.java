@@ -27,7 +27,9 @@ public final class Item {
   private @Nullable Items items;
   private long bucket;
   private long header;
+  private final @Nullable Holder holder;
   private long pinned;
+  private long held;
   private boolean spilled;
   private MemorySegment spill = NOTHING;
 
@@ -51,7 +53,14 @@ public final class Item {
   boolean isNew;
 
   /** An item that nothing was found for yet. */
-  public Item() {}
+  public Item() {
+    this(null);
+  }
+
+  /** The same of one who may hold others, too; null if nobody does. */
+  public Item(@Nullable Holder holder) {
+    this.holder = holder;
+  }
 
   /** The item's CAS number. */
   public long cas() {
@@ -197,6 +206,9 @@ public final class Item {
       from.letGo(pinned);
       from.unpin(pinned);
       pinned = 0;
+      if (holder != null) {
+        holder.add(-held);
+      }
     }
     spilled = false;
     if (spill.byteSize() > LONGEST_KEPT) {
@@ -258,8 +270,12 @@ public final class Item {
   /** Pins the value under the lock; false if no more may be held. */
   boolean holdValue() {
     var from = source();
-    if (!from.hold(place)) {
+    held = from.hold(place, holder == null ? 0 : holder.bytes());
+    if (held == 0) {
       return false;
+    }
+    if (holder != null) {
+      holder.add(held);
     }
     from.pin(place);
     pinned = place;

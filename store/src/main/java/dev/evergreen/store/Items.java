@@ -48,13 +48,21 @@ final class Items {
     segments = new Segments(limit, capacity, life::now);
     index = new Index(capacity / LEAST_RECORD, records, hash, arena);
     ghosts = new Ghosts(limit);
-    holds =
-        new Holds(
-            limit,
-            segments.count(),
-            segments.size,
-            () -> options.lends() ? (long) segments.free() * segments.size : 0);
+    holds = new Holds(limit, segments.count(), segments.size, this::lendable);
     this.life = life;
+  }
+
+  /**
+   * About how many bytes of memory nobody needs: what is free, or could be as it is dead. What is
+   * held may be dead or alive; it is taken off in any case, as is what lives.
+   */
+  private long lendable() {
+    if (!options.lends()) {
+      return 0;
+    }
+    long free = (long) segments.free() * segments.size;
+    long needed = counters.bytes.sum() + holds.bytes();
+    return Math.max(free, (long) segments.allowed() * segments.size - needed);
   }
 
   /** Whether an item of such a size may be stored at all. */
@@ -271,26 +279,30 @@ final class Items {
    * Counts the item's segments as held, those that others hold already only once. For an item that
    * is pinned, or whose bucket is locked.
    *
-   * @return false if no more may be held
+   * @param own what who wants it holds already
+   * @return the bytes of these segments; 0 if no more may be held
    */
-  boolean hold(long place) {
+  long hold(long place, long own) {
     if (!records.isLarge(place)) {
-      return holds.takeShare(segments.of(place));
+      return holds.takeShare(segments.of(place), own) ? segments.size : 0;
     }
     // All at once: of two that need more than there is, one must get it, and not each a part.
     int taken = unsharedSegments(place);
-    if (!holds.take((long) taken * segments.size)) {
-      return false;
+    int first = holds.take((long) taken * segments.size, own);
+    if (first == 0) {
+      return 0;
     }
-    int needed = holds.share(segments.of(place)) ? 1 : 0;
+    int all = 1;
+    int needed = holds.share(segments.of(place), first) ? 1 : 0;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
-      if (isInOther(place, i) && holds.share(segments.of(records.fragment(place, i)))) {
-        needed++;
+      if (isInOther(place, i)) {
+        all++;
+        needed += holds.share(segments.of(records.fragment(place, i)), first) ? 1 : 0;
       }
     }
     // More if others have let go of some since.
-    holds.giveBack((long) (taken - needed) * segments.size);
-    return true;
+    holds.giveBack((long) (taken - needed) * segments.size, first);
+    return (long) all * segments.size;
   }
 
   /** Takes back what {@link #hold} did; of an item that is still pinned. */

@@ -190,7 +190,7 @@ public final class Store implements AutoCloseable {
     if (place < 0) {
       return null;
     }
-    if (!atOnce && !items.hold(place)) {
+    if (!atOnce && items.hold(place, 0) == 0) {
       allocator.abandon(place);
       return null;
     }

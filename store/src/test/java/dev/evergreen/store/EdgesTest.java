@@ -3,6 +3,7 @@ package dev.evergreen.store;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -11,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -305,12 +307,12 @@ class EdgesTest {
   @Test
   void aTenthMayBeHeldToTheLastByte() {
     var holds = new Holds(1_000, 1, 30, () -> 0);
-    assertTrue(holds.take(70));
-    assertTrue(holds.takeShare(0));
-    assertFalse(holds.take(1));
-    holds.giveBack(70);
-    assertFalse(holds.take(71));
-    assertTrue(holds.take(70));
+    assertNotEquals(0, holds.take(70, 0));
+    assertTrue(holds.takeShare(0, 0));
+    assertEquals(0, holds.take(1, 0));
+    holds.giveBack(70, 1);
+    assertEquals(0, holds.take(71, 0));
+    assertNotEquals(0, holds.take(70, 0));
   }
 
   /** Seen: one slow reader had all of a tenth, and who else read was cut off, of an empty store. */
@@ -318,28 +320,112 @@ class EdgesTest {
   void threeTenthsMayBeHeldWhileAnotherIsFree() {
     var free = new AtomicLong(100);
     var holds = new Holds(1_000, 1, 30, free::get);
-    assertTrue(holds.take(150));
+    assertNotEquals(0, holds.take(150, 0));
     assertFalse(holds.isHeldUp());
-    assertTrue(holds.take(150));
+    int lent = holds.take(150, 0);
+    assertNotEquals(0, lent);
     assertTrue(holds.isHeldUp());
-    assertFalse(holds.take(1));
-    holds.giveBack(150);
+    assertEquals(0, holds.take(1, 0));
+    holds.giveBack(150, lent);
     free.set(99);
     assertTrue(holds.isHeldUp());
-    assertFalse(holds.take(1));
+    assertEquals(0, holds.take(1, 0));
+  }
+
+  /** Seen: what one connection was lent left nothing to others when the memory was full. */
+  @Test
+  void whatIsLentDoesNotCountWhenNothingIsFree() {
+    var free = new AtomicLong(1_000);
+    var holds = new Holds(1_000, 2, 30, free::get);
+    assertNotEquals(0, holds.take(25, 0));
+    assertNotEquals(0, holds.take(15, 25));
+    assertTrue(holds.takeShare(0, 40), "lent, too");
+    assertEquals(0, holds.take(1, 70));
+    free.set(0);
+    assertEquals(0, holds.take(1, 70));
+    assertFalse(holds.isHeldUp());
+    assertNotEquals(0, holds.take(75, 0), "the rest of the tenth");
+    assertEquals(0, holds.take(1, 0));
+    assertTrue(holds.takeShare(0, 0));
+    holds.giveBackShare(0);
+    holds.giveBackShare(0);
+    assertEquals(115, holds.bytes());
+    assertFalse(holds.takeShare(0, 0), "it was lent, and is not lent again");
+    free.set(1_000);
+    assertTrue(holds.takeShare(0, 0));
+  }
+
+  /** Seen: who read was cut off, as little of the memory was free, though much of it was dead. */
+  @Test
+  void whatIsDeadIsFreeForHolders() {
+    try (var test = new TestStore(StoreOptions.of(32L * MIB).lending())) {
+      assertEquals(8, holdAfterStoring(test, 8));
+      assertEquals(5, holdAfterStoring(test, 80), "what lives needs it");
+    }
+  }
+
+  /** Stores until all segments were used, so many keys in turn, and holds as many as may be. */
+  private static int holdAfterStoring(TestStore test, int keys) {
+    for (int i = 0; i < 160; i++) {
+      assertEquals(Outcome.STORED, test.set("k" + i % keys, "v".repeat(MIB / 2)));
+    }
+    var items = new ArrayList<Item>();
+    for (int i = 0; i < 8; i++) {
+      var item = new Item();
+      if (test.store.hold(test.key("k" + (keys - 1 - i)), item) == Outcome.FOUND) {
+        items.add(item);
+      }
+    }
+    items.forEach(Item::release);
+    assertEquals(0, test.store.stats().heldBytes());
+    return items.size();
+  }
+
+  /** Seen: one connection held all of it, and what others read was cut off as it was replaced. */
+  @Test
+  void whatOneHoldsCountsFourTimes() {
+    var holds = new Holds(1_000, 1, 30, () -> 0);
+    assertNotEquals(0, holds.take(25, 0));
+    assertEquals(0, holds.take(1, 25));
+    assertFalse(holds.takeShare(0, 25));
+    assertTrue(holds.takeShare(0, 0));
+    assertTrue(holds.takeShare(0, 25), "others hold that already");
+    assertNotEquals(0, holds.take(45, 0));
+  }
+
+  @Test
+  void whatOneHoldsCountsUntilItLetsGo() {
+    try (var test = new TestStore(32L * MIB)) {
+      var holder = new Holder();
+      var items = new ArrayList<Item>();
+      for (int i = 0; i < 8; i++) {
+        assertEquals(Outcome.STORED, test.set("k" + i, "v".repeat(MIB / 2)));
+        items.add(new Item(holder));
+      }
+      int held = 0;
+      while (test.store.hold(test.key("k" + held), items.get(held)) == Outcome.FOUND) {
+        held++;
+      }
+      assertEquals(2, held, "about a quarter of what may be held");
+      assertTrue(holder.bytes() >= test.store.stats().heldBytes());
+      assertEquals(Outcome.FOUND, test.store.hold(test.key("k7"), new Item()));
+      items.forEach(Item::release);
+      assertEquals(0, holder.bytes());
+      assertEquals(Outcome.FOUND, test.store.hold(test.key("k0"), items.getFirst()));
+    }
   }
 
   /** Else it could never be read. */
   @Test
   void whatIsLargerThanATenthIsHeldAlone() {
     var holds = new Holds(1_000, 1, 30, () -> 0);
-    assertTrue(holds.take(500));
-    assertFalse(holds.take(1));
+    assertNotEquals(0, holds.take(500, 0));
+    assertEquals(0, holds.take(1, 0));
     assertEquals(1, holds.refusals());
-    holds.giveBack(500);
-    assertTrue(holds.take(50));
+    holds.giveBack(500, 1);
+    assertNotEquals(0, holds.take(50, 0));
     assertFalse(holds.isHeldUp());
-    assertTrue(holds.take(1));
+    assertNotEquals(0, holds.take(1, 0));
     assertTrue(holds.isHeldUp());
   }
 

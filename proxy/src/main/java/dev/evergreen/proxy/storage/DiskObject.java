@@ -70,7 +70,7 @@ final class DiskObject implements AutoCloseable {
    * Pins the segments of all pieces, if so many may be pinned; false if a piece is not there any
    * more.
    */
-  boolean pinPieces(SegmentLog log) {
+  boolean pinPieces(SegmentLog log, Recipient recipient) {
     var segments = new HashSet<Segment>();
     for (int i = 0; i < record.pieces(); i++) {
       var segment = log.segmentOf(piece(i));
@@ -79,7 +79,7 @@ final class DiskObject implements AutoCloseable {
       }
       segments.add(segment);
     }
-    pin = log.pin();
+    pin = log.pin(recipient);
     pin.add(segments);
     for (int i = 0; i < record.pieces(); i++) {
       if (!log.has(piece(i))) {

@@ -112,19 +112,20 @@ final class DiskTier implements AutoCloseable {
   }
 
   /** Reads an object; null if it is not there any more. Lets the calling fiber wait. */
-  @Nullable DiskObject read(long hash, long place) {
+  @Nullable DiskObject read(long hash, long place, Recipient recipient) {
     try {
-      return threads.call(() -> Optional.ofNullable(readNow(hash, place))).orElse(null);
+      return threads.call(() -> Optional.ofNullable(readNow(hash, place, recipient))).orElse(null);
     } catch (IOException e) {
       readFailed(e);
       return null;
     }
   }
 
-  private @Nullable DiskObject readNow(long hash, long found) throws IOException {
+  private @Nullable DiskObject readNow(long hash, long found, Recipient recipient)
+      throws IOException {
     long place = found;
     for (int i = 0; place != 0 && i < MOST_MOVES; i++) {
-      var object = readAt(hash, place);
+      var object = readAt(hash, place, recipient);
       if (object != null) {
         return object;
       }
@@ -141,7 +142,8 @@ final class DiskTier implements AutoCloseable {
   }
 
   /** Null if something else is there, or something damaged. */
-  private @Nullable DiskObject readAt(long hash, long place) throws IOException {
+  private @Nullable DiskObject readAt(long hash, long place, Recipient recipient)
+      throws IOException {
     var segment = log.segment(Place.segment(place));
     int most = Place.mostSize(place);
     // Before the segment is leased, as it may wait, or throw.
@@ -165,7 +167,7 @@ final class DiskTier implements AutoCloseable {
           && record.sequence() == segment.sequence
           && record.isSound(buffer, 0)) {
         object = DiskObject.of(record, place, buffer, loan);
-        if (object != null && !object.pinPieces(log)) {
+        if (object != null && !object.pinPieces(log, recipient)) {
           object.close();
           object = null;
           boolean unused = directory.remove(hash, place);

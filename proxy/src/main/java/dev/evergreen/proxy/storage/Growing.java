@@ -107,10 +107,14 @@ final class Growing implements Appender {
   /** What is there, once a reader goes on with it or may have to. */
   private MemoryTier.@Nullable Found inMemory;
 
-  Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash) {
+  /** For whom it is asked for: what is kept for those who follow is on its account. */
+  private final Recipient recipient;
+
+  Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash, Recipient recipient) {
     this.storage = storage;
+    this.recipient = recipient;
     this.disk = storage.disk();
-    pin = disk == null ? null : disk.log.pin();
+    pin = disk == null ? null : disk.log.pin(recipient);
     this.entry = entry;
     this.prefix = prefix;
     this.hash = hash;
@@ -485,7 +489,7 @@ final class Growing implements Appender {
 
   private void findInMemory() {
     if (inMemory == null && isInMemory) {
-      inMemory = storage.memory().find(hash, entry.stamp());
+      inMemory = storage.memory().find(hash, entry.stamp(), recipient);
     }
   }
 

@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.store.Change;
+import dev.evergreen.store.Holder;
 import dev.evergreen.store.Item;
 import dev.evergreen.store.Key;
 import dev.evergreen.store.Mode;
@@ -191,17 +192,17 @@ final class MemoryTier implements AutoCloseable {
     return store.copyPart(key(hash), stamp, length, offset, target, count) == Outcome.FOUND;
   }
 
-  /** Finds an object and holds it, if that may be; that is a hit. */
-  @Nullable Found find(long hash) {
-    return find(hash, true);
+  /** Finds an object and holds it for who reads it, if that may be; that is a hit. */
+  @Nullable Found find(long hash, Recipient recipient) {
+    return find(hash, true, recipient.memory);
   }
 
   /**
    * Finds the object with the stamp and holds it, if that may be, for who has received it: that is
    * no hit.
    */
-  @Nullable Found find(long hash, long stamp) {
-    var found = find(hash, false);
+  @Nullable Found find(long hash, long stamp, Recipient recipient) {
+    var found = find(hash, false, recipient.memory);
     return switch (found) {
       case null -> null;
       case Unheld unheld -> unheld.stamp == stamp ? unheld : null;
@@ -217,7 +218,7 @@ final class MemoryTier implements AutoCloseable {
 
   /** Finds an object and holds it, to be written elsewhere: nobody has asked for it. */
   @Nullable Held peek(long hash) {
-    return find(hash, false) instanceof Held held ? held : null;
+    return find(hash, false, null) instanceof Held held ? held : null;
   }
 
   /** Whether there is an object; nobody has asked for it. */
@@ -230,8 +231,8 @@ final class MemoryTier implements AutoCloseable {
     }
   }
 
-  private @Nullable Found find(long hash, boolean noticed) {
-    var item = new Item();
+  private @Nullable Found find(long hash, boolean noticed, @Nullable Holder holder) {
+    var item = new Item(holder);
     return switch (keys.hold(store, hash, item, noticed)) {
       case FOUND -> new Held(item, null);
       case BUSY -> copy(hash, item, noticed);

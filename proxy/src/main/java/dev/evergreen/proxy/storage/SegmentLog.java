@@ -162,8 +162,8 @@ final class SegmentLog implements AutoCloseable {
   }
 
   /** For a reader that will have pinned some segments. */
-  Pins.Pin pin() {
-    return pins.new Pin();
+  Pins.Pin pin(Recipient recipient) {
+    return pins.new Pin(recipient);
   }
 
   int segments() {

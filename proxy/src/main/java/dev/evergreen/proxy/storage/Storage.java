@@ -57,9 +57,15 @@ public interface Storage extends AutoCloseable {
    *
    * @param key the bytes of the URI's normalised key, at most {@value Entry#MAX_KEY}; read during
    *     the call only
+   * @param recipient who reads it
    * @return the response, to be closed; null if there is none
    */
-  @Nullable Lease find(MemorySegment key, Selector selector);
+  @Nullable Lease find(MemorySegment key, Selector selector, Recipient recipient);
+
+  /** The same for one who reads nothing else meanwhile. */
+  default @Nullable Lease find(MemorySegment key, Selector selector) {
+    return find(key, selector, new Recipient());
+  }
 
   /**
    * Finds all variants of a response, that asked for last first; the response itself if it does not
@@ -67,17 +73,29 @@ public interface Storage extends AutoCloseable {
    *
    * @param most how many at most
    * @param which those that it takes
+   * @param recipient who reads them
    * @return responses to be closed each; those that cannot be had are missing
    */
-  List<Lease> findAll(MemorySegment key, int most, Selector which);
+  List<Lease> findAll(MemorySegment key, int most, Selector which, Recipient recipient);
+
+  /** The same for one who reads nothing else meanwhile. */
+  default List<Lease> findAll(MemorySegment key, int most, Selector which) {
+    return findAll(key, most, which, new Recipient());
+  }
 
   /**
    * Begins to store a response that is being received. It can be followed at once, but is found
    * only when it was committed.
    *
+   * @param recipient for whom it is asked for
    * @return to be committed or closed
    */
-  Appender append(Entry entry);
+  Appender append(Entry entry, Recipient recipient);
+
+  /** The same for one who reads nothing else meanwhile. */
+  default Appender append(Entry entry) {
+    return append(entry, new Recipient());
+  }
 
   /**
    * Gives a stored response another head, and perhaps other tags, as a validation does; the body

@@ -170,11 +170,11 @@ final class TieredStorage implements Storage {
   // Finding
 
   @Override
-  public @Nullable Lease find(MemorySegment key, Selector selector) {
+  public @Nullable Lease find(MemorySegment key, Selector selector, Recipient recipient) {
     long uri = hashOf(key);
-    var found = lookUp(uri, key, NOTHING);
+    var found = lookUp(uri, key, NOTHING, recipient);
     if (found != null && found.image.kind == Image.VARIANTS) {
-      found = choose(found, uri, key, selector);
+      found = choose(found, uri, key, selector, recipient);
     } else if (found != null && !selector.takes(NOTHING)) {
       found.close();
       found = null;
@@ -184,9 +184,9 @@ final class TieredStorage implements Storage {
   }
 
   @Override
-  public List<Lease> findAll(MemorySegment key, int most, Selector which) {
+  public List<Lease> findAll(MemorySegment key, int most, Selector which, Recipient recipient) {
     long uri = hashOf(key);
-    var first = lookUp(uri, key, NOTHING);
+    var first = lookUp(uri, key, NOTHING, recipient);
     if (first == null) {
       return List.of();
     }
@@ -198,7 +198,7 @@ final class TieredStorage implements Storage {
     try {
       for (var variant : variants(first).variants()) {
         boolean wanted = found.size() < most && which.takes(variant);
-        var next = wanted ? lookUp(hashOf(uri, variant), key, variant) : null;
+        var next = wanted ? lookUp(hashOf(uri, variant), key, variant, recipient) : null;
         if (next != null) {
           found.add(next);
         }
@@ -230,11 +230,11 @@ final class TieredStorage implements Storage {
   }
 
   private Leases.@Nullable Stored choose(
-      Leases.Stored list, long uri, MemorySegment key, Selector selector) {
+      Leases.Stored list, long uri, MemorySegment key, Selector selector, Recipient recipient) {
     Leases.Stored chosen = null;
     for (var variant : variants(list).variants()) {
       if (selector.takes(variant)) {
-        chosen = chosen(chosen, lookUp(hashOf(uri, variant), key, variant), selector);
+        chosen = chosen(chosen, lookUp(hashOf(uri, variant), key, variant, recipient), selector);
       }
     }
     return chosen;
@@ -258,9 +258,10 @@ final class TieredStorage implements Storage {
     }
   }
 
-  private Leases.@Nullable Stored lookUp(long hash, MemorySegment key, byte[] variant) {
+  private Leases.@Nullable Stored lookUp(
+      long hash, MemorySegment key, byte[] variant, Recipient recipient) {
     var found =
-        switch (memory.find(hash)) {
+        switch (memory.find(hash, recipient)) {
           case null -> null;
           case MemoryTier.Held held -> inMemory(held, hash, key, variant);
           case MemoryTier.Unheld unheld -> inMemory(unheld, hash, key, variant);
@@ -273,7 +274,7 @@ final class TieredStorage implements Storage {
     }
     long generation = generations.get(hash);
     long place = disk.directory.hit(hash);
-    var object = place == 0 ? null : disk.read(hash, place);
+    var object = place == 0 ? null : disk.read(hash, place, recipient);
     return object == null ? null : onDisk(disk, object, hash, generation, key, variant);
   }
 
@@ -347,12 +348,12 @@ final class TieredStorage implements Storage {
   // Storing
 
   @Override
-  public Appender append(Entry entry) {
+  public Appender append(Entry entry, Recipient recipient) {
     long uri = hashOf(entry.key());
     var prefix =
         Image.prefix(
             Image.RESPONSE, tags(entry.tags()), entry.key(), entry.variant(), entry.head());
-    return new Growing(this, entry, prefix, hashOf(uri, entry.variant()));
+    return new Growing(this, entry, prefix, hashOf(uri, entry.variant()), recipient);
   }
 
   private long[] tags(List<String> tags) {
@@ -438,7 +439,7 @@ final class TieredStorage implements Storage {
       if (underWay.hasLater(uri, hash, stamp)) {
         return; // It is another's by now, who lists it where that belongs.
       }
-      var present = lookUp(uri, key, NOTHING);
+      var present = lookUp(uri, key, NOTHING, new Recipient());
       var listed = new VariantList(List.of());
       long listedStamp = stamp;
       if (present != null && present.image.kind == Image.VARIANTS) {

@@ -109,6 +109,64 @@ class SlowReadersTest {
     }
   }
 
+  /**
+   * Seen: who read one after the other by one connection held all that may be held, and what others
+   * read was cut off as it was fetched anew.
+   */
+  @Test
+  void whoReadsMuchLeavesAsMuchToOthers() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(40 * MIB))) {
+      whoReadsMuchLeavesAsMuchToOthers(storage);
+    }
+    var options = StorageOptions.memory(4 * MIB).memoryObject(20_000);
+    try (var storage = Storage.open(options.onDisk(directory, 60 * MIB).segment(MIB))) {
+      whoReadsMuchLeavesAsMuchToOthers(storage);
+    }
+  }
+
+  private static void whoReadsMuchLeavesAsMuchToOthers(Storage storage) throws IOException {
+    putOthers(storage);
+    var leases = new ArrayList<Lease>();
+    var one = new Recipient();
+    for (int i = 0; i < READERS; i++) {
+      assertTrue(put(storage, "slow" + i, 1, MIB));
+      leases.add(Objects.requireNonNull(storage.find(key("slow" + i), _ -> true, one)));
+    }
+    assertTrue(put(storage, "a", 1, MIB));
+    leases.add(Objects.requireNonNull(find(storage, "a")));
+    assertTrue(put(storage, "a", 2, MIB));
+    putOthers(storage);
+    assertEquals(1, check(leases.getLast(), "a"));
+    leases.forEach(Lease::close);
+  }
+
+  /** Seen: who came when memory was free left nothing of the tenth to others when it was full. */
+  @Test
+  void whoWasLentMuchLeavesTheTenthToOthers() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(40 * MIB))) {
+      var leases = new ArrayList<Lease>();
+      var one = new Recipient();
+      for (int i = 0; i < READERS; i++) {
+        assertTrue(put(storage, "slow" + i, 1, MIB));
+        leases.add(Objects.requireNonNull(storage.find(key("slow" + i), _ -> true, one)));
+      }
+      putOthers(storage);
+      assertTrue(put(storage, "a", 1, MIB));
+      leases.add(Objects.requireNonNull(find(storage, "a")));
+      assertTrue(put(storage, "a", 2, MIB));
+      putOthers(storage);
+      assertEquals(1, check(leases.getLast(), "a"));
+      leases.forEach(Lease::close);
+    }
+  }
+
+  /** More than there is room for. */
+  private static void putOthers(Storage storage) throws IOException {
+    for (int i = 0; i < 80; i++) {
+      assertTrue(put(storage, "other" + i, 1, MIB));
+    }
+  }
+
   /** Seen: who was sent a part of it was cut off, as it was validated before that was read. */
   @Test
   void whatFitsIntoABufferStaysAsItWasFoundAlsoWhereNothingMayBeHeld() throws Exception {
