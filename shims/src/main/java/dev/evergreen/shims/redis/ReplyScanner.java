@@ -147,7 +147,7 @@ final class ReplyScanner {
         valueEnds();
         return;
       }
-      if (wordComes) {
+      if (wordComes && b != '\r') {
         keep(b);
       }
       if (type == ':') {

@@ -74,6 +74,30 @@ class UnheardTest {
     assertEquals(Bytes.of(reply), answer.reply());
   }
 
+  /** Seen: the second SET was carried out at once, and a wrong password was believed. */
+  @ParameterizedTest
+  @ValueSource(strings = {"SET k w", "SELECT 1", "AUTH bob wrong", "HELLO 3 AUTH bob wrong"})
+  void whatIsQueuedBehindAMultiThatNobodyHeardIsNotDone(String queued) throws IOException {
+    try (var shimmed = Shimmed.start();
+        var bob = shimmed.client();
+        var client = shimmed.client()) {
+      for (var user : List.of("bob >right", "low nopass")) {
+        shimmed.redis.ask(("ACL SETUSER " + user + " on ~* +@all").split(" ", -1));
+      }
+      assertEquals("+OK\r\n", bob.ask("AUTH", "bob", "right"));
+      assertEquals("$-1\r\n", bob.ask("GET", "k"));
+      assertEquals("+OK\r\n", client.ask("AUTH", "low", "any"));
+      send(client, "CLIENT REPLY SKIP", "MULTI");
+      assertEquals("+QUEUED\r\n", client.ask(queued.split(" ", -1)));
+      assertEquals("+QUEUED\r\n", client.ask("SET", "k", "w"));
+      assertEquals("+OK\r\n", client.ask("DISCARD"));
+      assertEquals("$3\r\nlow\r\n", client.ask("ACL", "WHOAMI"));
+      assertEquals("$-1\r\n", client.ask("GET", "k"));
+      assertEquals("+OK\r\n", client.ask("SET", "k", "x"));
+      assertEquals("$1\r\nx\r\n", real(shimmed, "0", "GET k"));
+    }
+  }
+
   @Test
   void aBusyScriptRefusesASelectUnheard() throws IOException, InterruptedException {
     recorded(
