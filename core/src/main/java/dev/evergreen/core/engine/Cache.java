@@ -218,6 +218,8 @@ final class Cache {
     /** Whether the reader went on without the publisher's answer, so that it is in doubt. */
     private volatile boolean wentOn;
 
+    private volatile boolean tookInDoubt;
+
     /** How the reader has read the outcome; null if it was taken as a whole. */
     private volatile @Nullable Reading reading;
 
@@ -254,7 +256,12 @@ final class Cache {
      * an answer, since another was first, has read nothing.
      */
     boolean inDoubt() {
-      return wentOn || (outcome != null && Cache.this.inDoubt());
+      return wentOn || (outcome != null && (Cache.this.inDoubt() || tookOther()));
+    }
+
+    /** What was in doubt when it was read is not certain because another has its place. */
+    private boolean tookOther() {
+      return tookInDoubt && outcome != present();
     }
   }
 
@@ -439,6 +446,7 @@ final class Cache {
   synchronized @Nullable Outcome take(Edge edge) {
     var present = present();
     if (present != null) {
+      edge.tookInDoubt = inDoubt();
       edge.outcome = present; // Who went on before is in doubt until it has run again.
     }
     return present;

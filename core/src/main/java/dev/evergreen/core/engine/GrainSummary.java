@@ -293,7 +293,8 @@ final class GrainSummary extends Summary {
   @GuardedBy("guard")
   private Outcome list() {
     try {
-      var list = new ArrayList<>(listed(edges, readByRun()));
+      var readByRun = underWay == null ? Edges.NONE : underWay.reads().edges();
+      var list = new ArrayList<>(listed(edges, readByRun));
       if (!list.isEmpty()) {
         list.set(0, list.getFirst().by(key.wire()));
       }
@@ -301,11 +302,6 @@ final class GrainSummary extends Summary {
     } catch (GrainException e) {
       return Outcome.Threw.of(e); // the name of one of them is too large
     }
-  }
-
-  @GuardedBy("guard")
-  private Edges readByRun() {
-    return underWay == null ? Edges.NONE : underWay.reads().edges();
   }
 
   /** Without what reads nothing, and without what is read in the search for circles. */

@@ -43,9 +43,7 @@ final class Runs {
 
   private long shelteredUntil;
 
-  /**
-   * @param writeDelay how long writes may hold runs back, and runs a write
-   */
+  /** The delay: how long writes may hold runs back, and runs a write. */
   Runs(Workers workers, Duration writeDelay) {
     this.workers = workers;
     this.longest = writeDelay.toNanos();

@@ -304,6 +304,8 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
       var observed = base.observer().runBegins();
       var span = cause == null ? null : base.tracing().run(cause, toString());
       String failure = null;
+      // An interrupt that came to the turn before is the turn's, and not of this run.
+      boolean earlier = lender != null && Thread.interrupted();
       try {
         var turn = lender == null ? null : lender.turn();
         var scope = new Scope(base.workers(), owner, turn, reads, baton, null, lender);
@@ -317,6 +319,9 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
         var threw = new Outcome.Threw(Failures.of(t), key() == null ? t : null);
         return discarded() || isCut(threw.failure()) ? null : threw;
       } finally {
+        if (earlier) {
+          Thread.currentThread().interrupt();
+        }
         if (span != null) {
           span.end(failure);
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.ComputationFailedException;
@@ -82,6 +83,8 @@ class InterruptedRunsTest {
     String napInOwnComputation() throws Exception;
 
     String napInOwnBranches();
+
+    String computeThoughInterrupted();
   }
 
   /** The threads that nap. */
@@ -253,6 +256,16 @@ class InterruptedRunsTest {
     }
 
     @Override
+    public String computeThoughInterrupted() {
+      Thread.currentThread().interrupt();
+      try (var own = context.reactive(() -> "rested")) {
+        return own.tracker().next();
+      } finally {
+        assertTrue(Thread.interrupted(), "it is the write's own");
+      }
+    }
+
+    @Override
     public String napInOwnBranches() {
       try (var own = context.reactive(this::napInBranches)) {
         return own.tracker().next();
@@ -367,6 +380,12 @@ class InterruptedRunsTest {
   @Test
   void soDoesOneWhoseComputationHasNoResult() throws Exception {
     assertInstanceOf(CallInterruptedException.class, disturbed(Napper::napInOwnBranches));
+  }
+
+  /** It came to the write before, which may have set the status again, as one should. */
+  @Test
+  void anEarlierInterruptIsNoneOfAnOwnComputation() {
+    assertEquals("rested", node.grains().get(Napper.class, "n").computeThoughInterrupted());
   }
 
   private interface Write {

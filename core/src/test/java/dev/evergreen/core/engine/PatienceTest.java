@@ -82,6 +82,58 @@ class PatienceTest {
     }
   }
 
+  interface Shown extends Grain {
+    @ReadOnly
+    String shown();
+  }
+
+  /** Seen: what had been read in doubt was told as current until the run had been repeated. */
+  @Test
+  void whatWasReadInDoubtDoesNotBecomeCurrentBecauseItHasChanged() throws Exception {
+    var answered = new CountDownLatch(1);
+    var types =
+        slow(answered)
+            .<String, Shown>add(
+                Shown.class,
+                context ->
+                    () -> {
+                      var all = context.grains().withTimeout(Duration.ofMillis(1));
+                      try {
+                        return "stock " + all.get(Slow.class, "x").value();
+                      } catch (GrainTimeoutException e) {
+                        return "none";
+                      }
+                    });
+    var node = wired.start(WiredNodes.id("a"), WiredNodes.quick(), types);
+    var middle = node.grains().get(Shown.class, "m");
+    var runs = new AtomicInteger();
+    var goOn = List.of(new CountDownLatch(1), new CountDownLatch(1));
+    try (var direct = node.reactive(middle::shown);
+        var late =
+            node.reactive(
+                () -> {
+                  var shown = middle.shown();
+                  int run = Math.min(runs.getAndIncrement(), 1);
+                  goOn.get(run).await();
+                  return shown;
+                })) {
+      var seen = direct.tracker();
+      assertEquals("none", seen.next(SOON));
+      var tracker = late.tracker();
+      assertTrue(tracker.poll(Duration.ZERO).isEmpty());
+      WiredNodes.await("its run", () -> runs.get() == 1);
+      answered.countDown();
+      assertEquals("stock 42", seen.next(SOON));
+      WiredNodes.await("freshness", () -> seen.freshness() == Freshness.CURRENT);
+      goOn.get(0).countDown();
+      assertEquals("none", tracker.next(SOON));
+      assertEquals(Freshness.IN_DOUBT, tracker.freshness());
+      goOn.get(1).countDown();
+      assertEquals("stock 42", tracker.next(SOON));
+      WiredNodes.await("freshness", () -> tracker.freshness() == Freshness.CURRENT);
+    }
+  }
+
   /** That a new publisher answers is no sign that what the old one said is still true. */
   @Test
   void aResultIsInDoubtUntilItsNewPublisherHasOne() throws Exception {

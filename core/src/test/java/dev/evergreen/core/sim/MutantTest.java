@@ -354,7 +354,7 @@ final class MutantTest {
             new Fault(
                 new Mutant.Says(
                     "engine.Cache",
-                    "wentOn || (outcome != null && Cache.this.inDoubt())",
+                    "wentOn || (outcome != null && (Cache.this.inDoubt() || tookOther()))",
                     "present() != null && standing.line != Line.HEARD"),
                 "an impatient reader shows something else",
                 "violated 1: tracker w1.1"),
