@@ -73,14 +73,19 @@ class Http1Reader implements BodyReader {
    * A message begins that ends with its head: whatever comes behind that is no part of it, and not
    * the next one either.
    *
-   * @return whether nothing has come there
+   * @return whether nothing has come there, not even the connection's end
    */
   boolean beginNone() throws IOException {
     begin(Framing.TO_END);
     length = 0;
     left = 0;
     next = Next.NOTHING;
-    boolean nothing = in.available() == 0 && !in.fill();
+    boolean nothing;
+    try {
+      nothing = in.available() == 0 && !in.fill();
+    } catch (IOException e) {
+      nothing = false; // It was reset behind a response that is whole.
+    }
     in.giveBackIfEmpty();
     return nothing;
   }

@@ -641,7 +641,7 @@ function lock() {
 function unlock(given) {
   token = given;
   attempt(async () => {
-    showAbout(await ask("about", {}));
+    showAbout(await (await call("about", {})).json()); // Whoever goes to another place meanwhile asks it all the same.
     sessionStorage.setItem(TOKEN, token);
     byId("locked").hidden = true;
     byId("main").hidden = false;

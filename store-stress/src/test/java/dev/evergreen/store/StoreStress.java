@@ -490,7 +490,7 @@ public final class StoreStress {
     }
 
     private void take() {
-      if (!holds.takeShare(0)) {
+      if (!holds.takeShare(0, 0)) {
         throw new IllegalStateException("there is room for ten");
       }
     }
