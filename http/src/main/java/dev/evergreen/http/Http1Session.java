@@ -6,16 +6,12 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.FibersClosedException;
 import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
-import java.util.Objects;
 
 /** A client's connection by HTTP/1.1, whose requests are answered in their order. */
 final class Http1Session {
   /** After so many that came together others have their turn. */
   private static final int REQUESTS_PER_TURN = 32;
-
-  private static final System.Logger LOG = System.getLogger(HttpServer.class.getName());
 
   private final HttpServer server;
   private final Connection connection;
@@ -95,12 +91,8 @@ final class Http1Session {
       return false;
     } catch (FibersClosedException e) {
       throw e; // Nothing is wrong with the request: all ends.
-    } catch (UncheckedIOException e) {
-      exchange.failed(Objects.requireNonNull(e.getCause())); // There may have been no buffer.
-      return false;
     } catch (RuntimeException e) {
-      LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
-      exchange.failed(e);
+      exchange.failed(HttpServer.reason(e));
       return false;
     }
     return exchange.finish();

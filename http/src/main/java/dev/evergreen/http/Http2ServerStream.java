@@ -5,7 +5,6 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.FibersClosedException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -269,17 +268,14 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
       failed(e);
     } catch (FibersClosedException e) {
       throw e; // Nothing is wrong with the request: all ends.
-    } catch (UncheckedIOException e) {
-      failed(e.getCause());
     } catch (RuntimeException e) {
-      Http2Connection.LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
-      failed(e);
+      failed(HttpServer.reason(e));
     } finally {
       finish();
     }
   }
 
-  private void failed(@Nullable Throwable why) {
+  private void failed(Throwable why) {
     boolean late = why instanceof SocketTimeoutException && !ended();
     if (!responded) {
       respondError(late ? 408 : why instanceof BuffersExhaustedException ? 503 : 500);

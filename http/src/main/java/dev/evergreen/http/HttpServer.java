@@ -1,5 +1,6 @@
 package dev.evergreen.http;
 
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
@@ -8,6 +9,8 @@ import java.io.IOException;
 
 /** The server's side of HTTP on connections: HTTP/1.1, HTTP/1.0, and HTTP/2. */
 public final class HttpServer {
+  private static final System.Logger LOG = System.getLogger(HttpServer.class.getName());
+
   final Fibers fibers;
   final Handler handler;
   final HttpSettings settings;
@@ -31,6 +34,15 @@ public final class HttpServer {
     this.handler = handler;
     this.settings = settings;
     this.slowPeers = slowPeers;
+  }
+
+  /** Why a request could not be answered. The log tells of it, but for a want of buffers. */
+  static Throwable reason(RuntimeException failure) {
+    if (failure.getCause() instanceof BuffersExhaustedException want) {
+      return want;
+    }
+    LOG.log(System.Logger.Level.WARNING, "a request could not be answered", failure);
+    return failure;
   }
 
   /** Clients for which output is kept, as they do not take it at present. */

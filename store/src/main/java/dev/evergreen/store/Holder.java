@@ -4,7 +4,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Who {@linkplain Store#hold holds} values, perhaps many at a time. What one holds counts four
- * times when it wants to hold more: so it gets about a quarter of what others leave.
+ * times when it wants to hold more: so it gets about a quarter of what others leave. While memory
+ * is free it counts twice.
  */
 public final class Holder {
   /** So often what one holds counts beside being held. */

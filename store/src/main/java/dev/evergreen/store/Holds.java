@@ -8,9 +8,9 @@ import java.util.function.LongSupplier;
  * The memory that slow readers and half-received values keep from being reclaimed, counted by the
  * segments that they pin; a segment that several share counts once. Together they get a tenth of
  * the memory, and are lent two more as long as another one is free, so that they can never stop the
- * store; a single one that needs more gets it. Of each of the two every {@link Holder} gets about a
- * quarter of what others leave; so who was lent much leaves the tenth to others when nothing is
- * free any more.
+ * store; a single one that needs more gets it. Of the tenth every {@link Holder} gets about a
+ * quarter of what others leave, and half of what is lent; so who was lent much leaves the tenth to
+ * others when nothing is free any more.
  */
 final class Holds {
   /** A segment's sharers are counted below this, which tells that it is lent. */
@@ -51,7 +51,7 @@ final class Holds {
     while (true) {
       long now = ofTenth.get();
       if (bytes != 0 && now + counted > bound && now + lent.get() != 0) {
-        return lend(bytes, counted);
+        return lend(bytes, own + bytes);
       }
       if (ofTenth.compareAndSet(now, now + bytes)) {
         return 1;
