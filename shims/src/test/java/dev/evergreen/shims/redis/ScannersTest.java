@@ -71,7 +71,7 @@ class ScannersTest {
     var text = "|1\r\n$3\r\nttl\r\n:3\r\n-ERR x\r\n";
     assertTrue(scanner.scan(bytes(text), text.length()));
     assertTrue(scanner.isError());
-    assertEquals("ERR x\r", scanner.word());
+    assertEquals("ERR x", scanner.word());
   }
 
   @ParameterizedTest
