@@ -116,31 +116,35 @@ class DeafRedisTest {
     }
   }
 
-  /** Redis does not read on from the connection whose script it runs. */
+  /** Redis does not read on from a connection while it holds back what that has asked. */
   @Test
-  void aClientMayEndTheScriptOfAnotherThoughItsLaneIsFull() throws Exception {
+  void aClientMayEndAPauseThoughItsLaneIsFull() throws Exception {
     var recorded = new Semaphore(0);
-    try (var shimmed =
-            Shimmed.start(
-                settings -> settings.withPatience(Duration.ofSeconds(1)),
-                "--busy-reply-threshold",
-                "100");
-        var busy = shimmed.client();
+    try (var shimmed = Shimmed.start(settings -> settings.withPatience(Duration.ofSeconds(1)));
+        var writing = shimmed.client();
         var client = shimmed.client()) {
       assertEquals("+PONG\r\n", client.ask("PING"));
-      busy.send("EVAL", "while true do end", "0");
-      shimmed.redis.awaitBusy();
+      pauseWrites(shimmed.redis, writing);
       shimmed.shim.tape.tell((_, _, _) -> recorded.release());
       int sent = 0;
       do {
         client.send(LARGE);
         sent++;
       } while (recorded.tryAcquire(2, TimeUnit.SECONDS));
-      client.send("SCRIPT", "KILL");
+      client.send("CLIENT", "UNPAUSE");
       for (int i = 0; i <= sent; i++) {
         assertEquals("+OK\r\n", client.reply());
       }
-      assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("+OK\r\n", writing.reply());
+    }
+  }
+
+  /** Holds up the lane by a write of somebody's. */
+  private static void pauseWrites(RedisServer redis, Talk writing) throws IOException {
+    assertEquals("+OK\r\n", redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+    writing.send("SET", "k", "v");
+    while (!redis.ask("CLIENT", "LIST").contains("cmd=set")) {
+      Thread.onSpinWait();
     }
   }
 
@@ -263,33 +267,32 @@ class DeafRedisTest {
     }
   }
 
-  /** It listens early for what would end the script, and needs an upstream of its own for that. */
+  /** It listens early for what would end the pause, and needs an upstream of its own for that. */
   @Test
-  void whoGoesAwayWhileAScriptHoldsItsRepliesUpIsLetGo() throws Exception {
-    try (var redis = RedisServer.start("--busy-reply-threshold", "100");
+  void whoGoesAwayWhileAPauseHoldsItsRepliesUpIsLetGo() throws Exception {
+    try (var redis = RedisServer.start();
         var gate = new Gate(redis);
         var shim =
             RedisShim.start(
                 Shimmed.settings("127.0.0.1:" + gate.port()).withPatience(Duration.ofMillis(300)));
-        var busy = Talk.to(Shimmed.port(shim))) {
-      assertEquals("+PONG\r\n", busy.ask("PING"));
+        var writing = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+PONG\r\n", writing.ask("PING"));
       try (var named = Talk.to(Shimmed.port(shim))) {
         assertEquals("+OK\r\n", named.ask("CLIENT", "SETNAME", "n"));
         gate.mute();
-        busy.send("EVAL", "while true do end", "0");
-        redis.awaitBusy();
+        pauseWrites(redis, writing);
         awaitAnother(
             gate,
             named,
             Inline.join(
                 Inline.join(Identity.request("SELECT", "1"), Identity.request("GET", "k")),
-                Identity.request("SCRIPT", "KILL")));
+                Identity.request("CLIENT", "UNPAUSE")));
       }
       while (shim.sessions.size() > 1) {
         assertFalse(Thread.currentThread().isInterrupted(), "it is still there");
         Thread.onSpinWait();
       }
-      assertEquals("+OK\r\n", redis.ask("SCRIPT", "KILL"));
+      assertEquals("+OK\r\n", redis.ask("CLIENT", "UNPAUSE"));
     }
   }
 
