@@ -186,6 +186,9 @@ final class AttacksCommand implements Callable<Integer> {
     var own =
         List.of(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            // With one core the JVM would choose the serial collector, and a quarter of the memory.
+            "@scripts/java.options",
+            "@scripts/server.options",
             "-cp",
             System.getProperty("java.class.path"),
             WebTarget.class.getName(),

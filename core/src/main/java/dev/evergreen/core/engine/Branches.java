@@ -90,24 +90,20 @@ final class Branches implements Scope.Group {
     return ended == branches.size();
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // only with the baton held
   private void work() {
     while (next < branches.size()) {
       int i = next++;
       if (!cancellation.cancelled()) {
         take(i);
       }
-      countEnded();
+      ended++;
     }
     running--;
     workers--;
     if (ended()) {
       parent.workers().unpark(owner);
     }
-  }
-
-  @SuppressWarnings("NonAtomicVolatileUpdate") // only with the baton held
-  private void countEnded() {
-    ended++;
   }
 
   private void take(int i) {

@@ -218,6 +218,7 @@ final class Cache {
     /** Whether the reader went on without the publisher's answer, so that it is in doubt. */
     private volatile boolean wentOn;
 
+    /** Whether the publisher was in doubt about the outcome when the reader took it. */
     private volatile boolean tookInDoubt;
 
     /** How the reader has read the outcome; null if it was taken as a whole. */

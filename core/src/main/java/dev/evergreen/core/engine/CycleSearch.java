@@ -519,7 +519,7 @@ final class CycleSearch {
           (key, line) -> {
             boolean evidence =
                 members.isEmpty()
-                    ? readsMember || !isAnswered(line)
+                    ? readsMember || !(line.outcome() instanceof Outcome.Returned)
                     : members.contains(key) || endless.contains(key);
             if (evidence) {
               kept.put(key, line);
@@ -547,10 +547,6 @@ final class CycleSearch {
           });
       kept.forEach(
           (key, line) -> line.readAs(new Evidence(follows, underWay.contains(key), circle, seen)));
-    }
-
-    private static boolean isAnswered(Edge line) {
-      return line.outcome() instanceof Outcome.Returned;
     }
 
     /** All that reach the summary, which reaches all; empty if it does not reach itself. */

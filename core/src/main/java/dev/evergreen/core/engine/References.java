@@ -26,7 +26,9 @@ final class References implements Grains {
   private final @Nullable Activation holder;
   private final Duration timeout;
 
-  /** The holder: the activation to whose turns the references belong; null for outside. */
+  /**
+   * @param holder the activation to whose turns the references belong; null for outside
+   */
   References(Base base, Calls calls, @Nullable Activation holder, Duration timeout) {
     this.base = base;
     this.calls = calls;

@@ -43,7 +43,9 @@ final class Runs {
 
   private long shelteredUntil;
 
-  /** The delay: how long writes may hold runs back, and runs a write. */
+  /**
+   * @param writeDelay how long writes may hold runs back, and runs a write
+   */
   Runs(Workers workers, Duration writeDelay) {
     this.workers = workers;
     this.longest = writeDelay.toNanos();

@@ -38,7 +38,9 @@ final class StateCell<S> implements State<S> {
   /** Whether the state has, or had, what can be changed even when frozen, such as an array. */
   private boolean changeable;
 
-  /** The check: that the calling thread runs code of the grain; given what that has used. */
+  /**
+   * @param check that the calling thread runs code of the grain; given what that has used
+   */
   StateCell(
       Base base, GrainId id, ValueType type, S initial, Function<String, @Nullable Scope> check) {
     this.base = base;
