@@ -141,23 +141,6 @@ final class OwnUpstream {
    * @param told what the record is told; if that is not all, there is one request
    */
   void submit(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    submit(verb, words, batch, told, null);
-  }
-
-  /**
-   * Sends a request before those that its client has asked earlier, and at once.
-   *
-   * @return where its reply is when {@linkplain #awaitReplied all is replied to}, for its turn
-   */
-  Expected.Kept submitEarly(Verb verb, Batch batch, Told told) throws IOException {
-    var kept = new Expected.Kept();
-    submit(verb, Words.NONE, batch, told, kept);
-    flush();
-    return kept;
-  }
-
-  private void submit(Verb verb, Words words, Batch batch, Told told, Expected.@Nullable Kept kept)
-      throws IOException {
     int database = databaseOf(verb);
     number = line.number();
     var recorded = told.bytes();
@@ -169,7 +152,6 @@ final class OwnUpstream {
     noteLate(batch);
     var next = new Expected(verb, first, batch.count(), words, told);
     next.call = callOf(verb, batch);
-    next.kept = kept;
     next.weigh(batch.length());
     expect(next);
     pass(batch.bytes(), batch.from(), batch.to());
@@ -461,7 +443,7 @@ final class OwnUpstream {
   }
 
   /** What was kept; null if nothing has come. */
-  byte @Nullable [] bytes(Expected.Kept kept) {
+  private byte @Nullable [] bytes(Expected.Kept kept) {
     lock.lock();
     try {
       return kept.bytes();

@@ -155,22 +155,6 @@ class LanesTest {
     }
   }
 
-  @Test
-  void aBusyScriptIsEndedByAnotherClientAndOthersHearThatRedisIsBusy() throws IOException {
-    try (var shimmed = Shimmed.start("--busy-reply-threshold", "100");
-        var busy = shimmed.client();
-        var waiting = shimmed.client();
-        var other = shimmed.client()) {
-      assertEquals("+PONG\r\n", waiting.ask("PING"));
-      busy.send("EVAL", "while true do end", "0");
-      awaitBusy(shimmed);
-      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
-      assertTrue(busy.reply().contains("Script killed by user"));
-      assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
-      assertEquals("+OK\r\n", busy.ask("SET", "k", "v"));
-    }
-  }
-
   /** Seen: Redis's own tests waited for ever behind a script, as they shared its connection. */
   @Test
   void nobodyWaitsBehindAnothersScript() throws IOException {
@@ -246,44 +230,6 @@ class LanesTest {
       assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
       assertTrue(busy.reply().contains("Script killed by user"));
       assertEquals("$1\r\nn\r\n", other.ask("CLIENT", "GETNAME"));
-    }
-  }
-
-  /** Also if its lane was to go to another database first. */
-  @Test
-  void whoseDatabaseIsBehindABusyScriptHearsThatRedisIsBusy() throws IOException {
-    try (var shimmed =
-            Shimmed.start(
-                settings -> settings.withPatience(Duration.ofSeconds(1)),
-                "--busy-reply-threshold",
-                "100");
-        var busy = shimmed.client();
-        var elsewhere = shimmed.client();
-        var other = shimmed.client()) {
-      assertEquals("+OK\r\n", elsewhere.ask("SELECT", "1"));
-      assertEquals("$-1\r\n", busy.ask("GET", "k"));
-      busy.send("EVAL", "while true do end", "0");
-      shimmed.redis.awaitBusy();
-      elsewhere.send("GET", "k");
-      awaitBusy(shimmed);
-      assertTrue(elsewhere.reply().startsWith("-BUSY"));
-      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
-      assertTrue(busy.reply().contains("Script killed by user"));
-      assertEquals("$-1\r\n", elsewhere.ask("GET", "k"));
-    }
-  }
-
-  /** The lane does not answer, so that somebody else is served by another one at last. */
-  private static void awaitBusy(Shimmed shimmed) throws IOException {
-    var answer = "";
-    while (!answer.startsWith("-BUSY")) {
-      try (var next = shimmed.client()) {
-        next.socket.setSoTimeout(200);
-        next.send("SET", "k", "v");
-        answer = next.reply();
-      } catch (SocketTimeoutException e) {
-        answer = "";
-      }
     }
   }
 
