@@ -225,6 +225,10 @@ final class Session {
       }
       switch (shared.submit(this, profile.database(), batch, told, onReply, selects)) {
         case TAKEN -> {
+          var present = own;
+          if (present != null) {
+            present.keepAlive();
+          }
           return;
         }
         case ENDED -> {

@@ -496,6 +496,33 @@ class LanesTest {
     }
   }
 
+  /** Redis ends what is idle for long, and knows of an upstream of a client's own only. */
+  @Test
+  void whoAsksByALaneIsNotIdle() throws IOException {
+    try (var shimmed = Shimmed.start("--timeout", "2");
+        var client = shimmed.client()) {
+      var id = client.ask("CLIENT", "ID");
+      for (int i = 0; i < 2; i++) {
+        try (var idle = Talk.to(shimmed.redis.port)) {
+          assertEquals("+PONG\r\n", idle.ask("PING"));
+          do {
+            assertEquals("$-1\r\n", client.ask("GET", "k"));
+          } while (!hasEnded(idle));
+        }
+      }
+      assertEquals(id, client.ask("CLIENT", "ID"));
+    }
+  }
+
+  private static boolean hasEnded(Talk talk) throws IOException {
+    talk.socket.setSoTimeout(10);
+    try {
+      return talk.read(new byte[1]) < 0;
+    } catch (SocketTimeoutException e) {
+      return false;
+    }
+  }
+
   /** HELLO tells the id of the lane. */
   @Test
   void whatIsRedirectedToALaneReachesNobody() throws IOException {
