@@ -87,6 +87,9 @@ final class Lanes {
         waiting.remove(Thread.currentThread());
       }
       var why = failure;
+      if (why instanceof Exchange.RefusedException refused) {
+        throw refused;
+      }
       if (why != null) {
         throw new IOException("Redis cannot be reached: " + why.getMessage(), why);
       }

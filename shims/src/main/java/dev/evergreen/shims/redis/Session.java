@@ -101,6 +101,12 @@ final class Session {
         own();
       }
       new ClientRequests(shim, this, connection).talk();
+    } catch (Exchange.RefusedException e) {
+      if (outstanding.get() == 0) {
+        answer(e.said());
+        output.awaitSent();
+      }
+      throw e;
     } finally {
       close();
     }

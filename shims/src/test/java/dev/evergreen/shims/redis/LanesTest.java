@@ -523,6 +523,25 @@ class LanesTest {
     }
   }
 
+  /** Redis says so to who connects, and a client's own connection to it may come later. */
+  @Test
+  void whoNeedsAnUpstreamThatRedisDoesNotTakeHearsWhy() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var script = shimmed.client();
+        var greeting = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+PONG\r\n", script.ask("PING"));
+      assertEquals("+PONG\r\n", greeting.ask("PING"));
+      assertEquals("+OK\r\n", other.ask("CONFIG", "SET", "maxclients", "1"));
+      var error = "-ERR max number of clients reached\r\n";
+      script.send(Inline.join(Identity.request("PING"), Identity.request("EVAL", "return 1", "0")));
+      assertEquals("+PONG\r\n" + error, script.rest());
+      greeting.send("HELLO", "3");
+      assertEquals(error, greeting.rest());
+      assertEquals("+PONG\r\n", other.ask("PING"));
+    }
+  }
+
   /** HELLO tells the id of the lane. */
   @Test
   void whatIsRedirectedToALaneReachesNobody() throws IOException {
