@@ -2,6 +2,9 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -21,6 +24,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -574,6 +578,51 @@ class LanesTest {
       assertEquals("+OK\r\n", one.ask("AUTH", "secret"));
       assertEquals("+OK\r\n", one.ask("SET", "k", "v"));
       assertEquals("-NOAUTH Authentication required.\r\n", two.ask("GET", "k"));
+    }
+  }
+
+  /** As a second wall: whatever the shim takes a client for, Redis alone lets it in. */
+  @Test
+  void aLaneIsJoinedByThePasswordThatItWasMadeWith() throws Exception {
+    try (var shimmed =
+        Shimmed.start(
+            settings -> settings.withAccount("default", "secret"), "--requirepass", "secret")) {
+      assertNotNull(join(shimmed, "secret"));
+      assertNull(join(shimmed, "wrong"));
+      assertSame(join(shimmed, "secret"), join(shimmed, "secret"));
+    }
+  }
+
+  private static @Nullable Lane join(Shimmed shimmed, String password) throws IOException {
+    return shimmed.shim.lanes.join(
+        Identity.NEW.as("default", password),
+        over -> {
+          while (!over.getAsBoolean()) {
+            LockSupport.park();
+          }
+        });
+  }
+
+  /** Where each client has another one, as with tokens that hold for a while. */
+  @Test
+  void passwordsOfTheSameUserLeaveNoUpstreamsBehind() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var stays = shimmed.client()) {
+      assertEquals(
+          "+OK\r\n", shimmed.redis.ask("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all"));
+      assertEquals("+OK\r\n", stays.ask("AUTH", "u", "p"));
+      assertEquals("$-1\r\n", stays.ask("GET", "k"));
+      for (int i = 0; i < 20; i++) {
+        try (var client = shimmed.client()) {
+          assertEquals("+OK\r\n", client.ask("AUTH", "u", "p" + i));
+          assertEquals("$-1\r\n", client.ask("GET", "k"));
+        }
+      }
+      int own = 1;
+      while (shimmed.upstreams() > own + 3) {
+        Thread.onSpinWait();
+      }
+      assertEquals("$-1\r\n", stays.ask("GET", "k"));
     }
   }
 
