@@ -24,7 +24,6 @@ final class ClientRequests {
   private final RedisShim shim;
   private final Session session;
   private final Connection connection;
-  private final Coming coming;
   private final RequestScanner requests = new RequestScanner();
   private byte[] rest = NOTHING;
 
@@ -34,20 +33,17 @@ final class ClientRequests {
   /** Whether a request has begun that is too long to be looked at whole. */
   private boolean amidLong;
 
-  ClientRequests(RedisShim shim, Session session, Connection connection, Coming coming) {
+  ClientRequests(RedisShim shim, Session session, Connection connection) {
     this.shim = shim;
     this.session = session;
     this.connection = connection;
-    this.coming = coming;
   }
 
   /** Deals with all that the client says, until it or the shim ends. */
   void talk() throws IOException {
     while (true) {
       try {
-        if (!coming.holds()) {
-          shim.draining().run(connection::awaitInput);
-        }
+        shim.draining().run(connection::awaitInput);
       } catch (WaitCancelledException | DeadlineException e) {
         session.awaitAll();
         return;
@@ -62,7 +58,7 @@ final class ClientRequests {
     try (var loan = Buffers.borrow()) {
       var bytes = loan.buffer();
       bytes.put(rest);
-      int n = coming.takeInto(bytes, connection);
+      int n = connection.tryRead(bytes);
       if (n < 0) {
         session.endInput();
         return false;
@@ -92,14 +88,10 @@ final class ClientRequests {
       from = requests.at;
     }
     var batch = shim.batches.take();
-    coming.begin(bytes, end);
     try {
       batch.begin(bytes, from);
-      boolean goesOn = amidLong || passing || split(bytes, end, batch);
-      coming.hides();
-      return goesOn && keepRest(bytes, end);
+      return (amidLong || passing || split(bytes, end, batch)) && keepRest(bytes, end);
     } finally {
-      coming.end();
       shim.batches.giveBack(batch);
     }
   }
@@ -186,7 +178,6 @@ final class ClientRequests {
   private boolean passOn(ByteBuffer bytes, int from, int end, boolean amid, boolean refused)
       throws IOException {
     passing = true;
-    coming.hides();
     return session.passOn(bytes, from, end, amid, refused);
   }
 
@@ -210,7 +201,7 @@ final class ClientRequests {
   }
 
   /** To Redis a line with a zero in it does not end. */
-  static boolean holdsZero(ByteBuffer bytes, int from, int to) {
+  private static boolean holdsZero(ByteBuffer bytes, int from, int to) {
     for (int i = from; i < to; i++) {
       if (bytes.get(i) == 0) {
         return true;
@@ -306,7 +297,6 @@ final class ClientRequests {
   /** Hands all that may be shared over. */
   private void submit(Batch batch) throws IOException {
     if (batch.count() > 0) {
-      coming.showsFrom(batch.to());
       session.share(batch);
     }
     batch.begin(batch.bytes(), batch.to());

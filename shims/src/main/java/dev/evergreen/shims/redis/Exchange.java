@@ -14,7 +14,24 @@ import java.util.List;
 /** Asks what the shim itself has to ask, by a connection that nobody else uses meanwhile. */
 final class Exchange {
 
+  private static final String TOO_MANY = "-ERR max number of clients";
+
   private Exchange() {}
+
+  /** Redis takes no more connections, and says so. */
+  static final class RefusedException extends IOException {
+    private static final long serialVersionUID = 1;
+    private final byte[] said;
+
+    RefusedException(Reply reply) {
+      super("Redis takes no more connections: " + reply.text().strip());
+      said = reply.bytes();
+    }
+
+    byte[] said() {
+      return said.clone();
+    }
+  }
 
   /** A reply, whole. */
   record Reply(byte kind, byte[] bytes) {
@@ -78,7 +95,11 @@ final class Exchange {
           buffer.get(from, bytes);
           from = scanner.at;
           if (scanner.kind() != '>') {
-            replies.add(new Reply(scanner.kind(), bytes));
+            var reply = new Reply(scanner.kind(), bytes);
+            if (replies.isEmpty() && reply.text().startsWith(TOO_MANY)) {
+              throw new RefusedException(reply);
+            }
+            replies.add(reply);
           }
         }
         if (scanner.strange()) {

@@ -26,7 +26,7 @@ final class Expected {
   /** The words of a script's call, if it is watched, and they are at hand. */
   @Nullable List<Bytes> call;
 
-  /** If the reply is not to go to the client now. */
+  /** If the reply is not to go to the client. */
   @Nullable Kept kept;
 
   int next;
@@ -58,7 +58,7 @@ final class Expected {
     }
   }
 
-  /** A reply that the client does not get, or not yet. Guarded by the upstream's lock. */
+  /** A reply that the client does not get. Guarded by the upstream's lock. */
   static final class Kept {
     private byte @Nullable [] bytes;
 

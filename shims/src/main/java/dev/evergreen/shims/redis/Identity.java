@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,11 +25,9 @@ record Identity(@Nullable String user, String password, int protocol) {
     return other == protocol ? this : new Identity(user, password, other);
   }
 
-  /** What an upstream is shared by. */
-  record Key(@Nullable String user, int protocol) {}
-
-  Key key() {
-    return new Key(user, protocol);
+  /** Whether it is the same but for the password. */
+  boolean isOfSameUser(Identity other) {
+    return Objects.equals(user, other.user) && protocol == other.protocol;
   }
 
   /** What makes a new connection one of this identity; texts hold a character for each byte. */

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Whoever appends sends, unless somebody else is just doing that, who will then send this, too:
  * so the requests of many leave together. It sends what Redis takes at once: for the rest a fiber
- * of the lane's own waits for Redis, and no client's, which may have to read what ends that.
+ * of the lane's own waits for Redis, and no client's, which is to notice that the lane is left.
  *
  * <p>What has to be in another database than that before waits until Redis has said that it is:
  * else a refusal would have it done in the wrong one.
@@ -118,9 +118,6 @@ final class Lane {
   private @Nullable Selection selection;
   private int database;
 
-  /** Whose reply comes next, unless it is the first of those appended; written by the reader. */
-  private volatile @Nullable Turn next;
-
   private volatile boolean ended;
 
   private volatile boolean left;
@@ -199,32 +196,8 @@ final class Lane {
   }
 
   /** Whether nothing was replied for too long although something is waited for. */
-  private boolean isStuck() {
+  boolean isStuck() {
     return outstanding() > 0 && System.nanoTime() - progressNanos > patienceNanos.getAsLong();
-  }
-
-  /** For so long at least it is of no use to ask again whether it answers. */
-  long patienceLeftNanos() {
-    long patience = patienceNanos.getAsLong();
-    long left = patience - (System.nanoTime() - progressNanos);
-    return left >= 0 ? left + 1 : patience;
-  }
-
-  /**
-   * Whether Redis does not answer, and what it does not answer is none of that client's: without
-   * the lane it would read on what the client says.
-   */
-  boolean isHeldUpByOthers(Session session) {
-    if (!isStuck()) {
-      return false;
-    }
-    lock.lock();
-    try {
-      var first = next != null ? next : appended.peekFirst();
-      return first != null && first.session != session;
-    } finally {
-      lock.unlock();
-    }
   }
 
   /**
@@ -372,7 +345,7 @@ final class Lane {
   private void await(BooleanSupplier enough) throws IOException {
     try {
       while (!enough.getAsBoolean()) {
-        long _ = changed.awaitNanos(patienceLeftNanos());
+        long _ = changed.awaitNanos(patienceNanos.getAsLong());
         if (isStuck()) {
           left = true;
           changed.signalAll();
@@ -574,7 +547,6 @@ final class Lane {
     }
     if (++turn.replied == turn.count) {
       turns.removeFirst();
-      next = turns.peekFirst();
     }
   }
 
@@ -586,7 +558,6 @@ final class Lane {
         turns.addAll(appended);
         appended.clear();
         first = turns.peekFirst();
-        next = first;
       } finally {
         lock.unlock();
       }

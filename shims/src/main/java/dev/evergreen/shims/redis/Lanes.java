@@ -16,9 +16,10 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The upstreams that clients share: one for each user and version of the protocol. Each is made by
- * a fiber of its own, so that no client is needed for what others wait for, and holds up only those
- * who need it.
+ * The upstreams that clients share: one for each user and version of the protocol. Only who has
+ * given the password that it was made with joins one: so a client that the shim took for a user
+ * whom it is not would be let in by Redis alone. Each is made by a fiber of its own, so that no
+ * client is needed for what others wait for, and holds up only those who need it.
  */
 final class Lanes {
   private final Fibers fibers;
@@ -29,13 +30,13 @@ final class Lanes {
   // Guarded by the lock.
 
   /** Those to be joined. */
-  private final Map<Identity.Key, Lane> lanes = new HashMap<>();
+  private final Map<Identity, Lane> lanes = new HashMap<>();
 
   /** Those to be joined no more, which clients may have. */
   private final Set<Lane> retired = new HashSet<>();
 
   /** Those that are to be waited for. */
-  private final Map<Identity.Key, Making> makings = new HashMap<>();
+  private final Map<Identity, Making> makings = new HashMap<>();
 
   /** Makes the connection of a lane. */
   interface Opener {
@@ -87,6 +88,9 @@ final class Lanes {
         waiting.remove(Thread.currentThread());
       }
       var why = failure;
+      if (why instanceof Exchange.RefusedException refused) {
+        throw refused;
+      }
       if (why != null) {
         throw new IOException("Redis cannot be reached: " + why.getMessage(), why);
       }
@@ -112,36 +116,28 @@ final class Lanes {
    * @return null if Redis does not take who the identity says to be
    */
   @Nullable Lane join(Identity wanted, Waiter waiter) throws IOException {
-    while (true) {
-      Making making;
-      lock.lock();
-      try {
-        var present = present(wanted.key());
-        if (present != null) {
-          return present;
-        }
-        making = makings.get(wanted.key());
-        if (making == null) {
-          making = begin(wanted);
-        }
-      } finally {
-        lock.unlock();
+    Making making;
+    lock.lock();
+    try {
+      var present = present(wanted);
+      if (present != null) {
+        return present;
       }
-      making.await(waiter);
-      if (making.lane != null || making.identity.equals(wanted)) {
-        return making.lane;
-      }
-      // Somebody of this name was refused, with another password.
+      making = makings.computeIfAbsent(wanted, this::begin);
+    } finally {
+      lock.unlock();
     }
+    making.await(waiter);
+    return making.lane;
   }
 
   /** The one that is there, if it is of use. */
-  private @Nullable Lane present(Identity.Key key) {
-    var present = lanes.get(key);
+  private @Nullable Lane present(Identity identity) {
+    var present = lanes.get(identity);
     if (present == null || (!present.ended() && present.isFit())) {
       return present;
     }
-    lanes.remove(key);
+    lanes.remove(identity);
     present.leave();
     fibers.spawn(present::tellLeft);
     return null;
@@ -150,7 +146,6 @@ final class Lanes {
   private Making begin(Identity identity) {
     var making = new Making(identity);
     fibers.spawn(() -> make(making));
-    makings.put(identity.key(), making);
     return making;
   }
 
@@ -179,9 +174,11 @@ final class Lanes {
   private void end(Making making, @Nullable Lane lane, @Nullable Throwable failure) {
     lock.lock();
     try {
-      boolean wanted = makings.remove(making.identity.key(), making);
+      boolean wanted = makings.remove(making.identity, making);
       if (lane != null && wanted) {
-        lanes.put(making.identity.key(), lane);
+        // Else there would be more and more where each client has a password of its own.
+        retire(making.identity::isOfSameUser);
+        lanes.put(making.identity, lane);
       } else if (lane != null) {
         retired.add(lane);
       }
@@ -198,13 +195,16 @@ final class Lanes {
   void renewThoseOfNobody() {
     lock.lock();
     try {
-      lanes
-          .entrySet()
-          .removeIf(each -> each.getKey().user() == null && retired.add(each.getValue()));
-      makings.keySet().removeIf(key -> key.user() == null);
+      Predicate<Identity> ofNobody = identity -> identity.user() == null;
+      retire(ofNobody);
+      makings.keySet().removeIf(ofNobody);
     } finally {
       lock.unlock();
     }
+  }
+
+  private void retire(Predicate<Identity> which) {
+    lanes.entrySet().removeIf(each -> which.test(each.getKey()) && retired.add(each.getValue()));
   }
 
   /** Ends those that are to be joined no more and that no client has. */

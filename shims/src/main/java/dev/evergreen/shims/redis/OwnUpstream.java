@@ -17,6 +17,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -33,6 +34,9 @@ import org.jspecify.annotations.Nullable;
  * <p>The client's fiber sends, one of its own receives. What both know is guarded by a lock.
  */
 final class OwnUpstream {
+  /** What its client does elsewhere is told to Redis when it was idle for so long. */
+  private static final long LONGEST_IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   /** So much of the heap may wait for replies, in bytes, before no more is asked. */
   private static final long MOST_EXPECTED = 2 << 20;
 
@@ -82,8 +86,9 @@ final class OwnUpstream {
 
   private long taken;
 
-  /** Of the sender. */
+  // Of the sender.
   private @Nullable SpooledBody sentBody;
+  private long lastNanos = System.nanoTime();
 
   /** If somebody is to know of them; guarded by the lock. */
   private final LateRequests late = new LateRequests();
@@ -141,23 +146,6 @@ final class OwnUpstream {
    * @param told what the record is told; if that is not all, there is one request
    */
   void submit(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    submit(verb, words, batch, told, null);
-  }
-
-  /**
-   * Sends a request before those that its client has asked earlier, and at once.
-   *
-   * @return where its reply is when {@linkplain #awaitReplied all is replied to}, for its turn
-   */
-  Expected.Kept submitEarly(Verb verb, Batch batch, Told told) throws IOException {
-    var kept = new Expected.Kept();
-    submit(verb, Words.NONE, batch, told, kept);
-    flush();
-    return kept;
-  }
-
-  private void submit(Verb verb, Words words, Batch batch, Told told, Expected.@Nullable Kept kept)
-      throws IOException {
     int database = databaseOf(verb);
     number = line.number();
     var recorded = told.bytes();
@@ -169,7 +157,6 @@ final class OwnUpstream {
     noteLate(batch);
     var next = new Expected(verb, first, batch.count(), words, told);
     next.call = callOf(verb, batch);
-    next.kept = kept;
     next.weigh(batch.length());
     expect(next);
     pass(batch.bytes(), batch.from(), batch.to());
@@ -312,6 +299,7 @@ final class OwnUpstream {
   }
 
   private void expect(Expected next) {
+    lastNanos = System.nanoTime();
     lock.lock();
     try {
       debugs |= next.verb == Verb.DEBUGS;
@@ -461,7 +449,7 @@ final class OwnUpstream {
   }
 
   /** What was kept; null if nothing has come. */
-  byte @Nullable [] bytes(Expected.Kept kept) {
+  private byte @Nullable [] bytes(Expected.Kept kept) {
     lock.lock();
     try {
       return kept.bytes();
@@ -507,6 +495,17 @@ final class OwnUpstream {
       if (said != null && said.length > 0 && said[0] == '-') {
         var _ = ask(Verb.SHARED, Words.OF_SHIM, Identity.request("HELLO"));
       }
+    }
+  }
+
+  /**
+   * The client has asked something elsewhere. So it is not idle, though Redis may take it for that,
+   * and end what is idle for long ({@code timeout}). HELLO is what everybody may say.
+   */
+  void keepAlive() throws IOException {
+    if (System.nanoTime() - lastNanos > LONGEST_IDLE_NANOS) {
+      var _ = send(Verb.SHARED, Words.OF_SHIM, Identity.request("HELLO"));
+      flush();
     }
   }
 

@@ -23,12 +23,10 @@ import org.jspecify.annotations.Nullable;
  * shares with others, or to an {@link OwnUpstream}.
  *
  * <p>Invariant: only one of the two owes it replies, so that they come in the order of its
- * requests; but what may end that a lane does not answer is asked although the lane owes replies,
- * and is replied to behind these. It is asked although other requests come before it, which wait
- * for those replies ({@link Ahead}). All that is so only where another client's request keeps the
- * lane from answering: behind one of its own Redis alone would not read it either. From the lane it
- * goes to its own upstream when all is replied to; back it goes only if that is so anyway and
- * nothing is left there that Redis knows of the connection.
+ * requests. From the lane it goes to its own upstream when all is replied to; back it goes only if
+ * that is so anyway and nothing is left there that Redis knows of the connection. One request goes
+ * to its own upstream although a lane owes replies that does not answer: the one that ends a pause,
+ * for which the lane may be waiting. It is replied to behind these.
  */
 final class Session {
   private static final ByteBuffer GOODBYE = direct("+OK\r\n");
@@ -51,7 +49,6 @@ final class Session {
   final Profile profile;
 
   // Of the client's fiber.
-  private final Coming coming = new Coming();
   private volatile @Nullable Lane lane;
   private @Nullable Identity laneFor;
   private volatile @Nullable OwnUpstream own;
@@ -65,17 +62,8 @@ final class Session {
 
   private boolean changing;
 
-  /** Whether it is to be known first in which version Redis is to speak to the client. */
-  private boolean greets;
-
-  /** The lane that was given something last. */
-  private @Nullable Lane owing;
-
   /** Replies that the lane owes. */
   private final AtomicInteger outstanding = new AtomicInteger();
-
-  /** Ends that the client is listened to while a lane owes it replies. */
-  private volatile @Nullable CancelScope listening;
 
   private volatile @Nullable Thread waiter;
 
@@ -112,7 +100,13 @@ final class Session {
         keepsToOwn = true;
         own();
       }
-      new ClientRequests(shim, this, connection, coming).talk();
+      new ClientRequests(shim, this, connection).talk();
+    } catch (Exchange.RefusedException e) {
+      if (outstanding.get() == 0) {
+        answer(e.said());
+        output.awaitSent();
+      }
+      throw e;
     } finally {
       close();
     }
@@ -237,7 +231,10 @@ final class Session {
       }
       switch (shared.submit(this, profile.database(), batch, told, onReply, selects)) {
         case TAKEN -> {
-          owing = shared;
+          var present = own;
+          if (present != null) {
+            present.keepAlive();
+          }
           return;
         }
         case ENDED -> {
@@ -291,20 +288,7 @@ final class Session {
   boolean single(Verb verb, Words words, int count, Batch batch, Batch asItCame, Told told)
       throws IOException {
     if (changing) {
-      // An upstream of its own that is opened before would speak in the old version for ever.
-      coming.hides();
-      if (!greets) {
-        coming.showsFrom(asItCame.from());
-      }
       awaitChange();
-    }
-    coming.hides();
-    if (verb.leavesLaterOnes()) {
-      coming.showsFrom(asItCame.to());
-    }
-    if (verb == Verb.RELEASES && coming.hasEarly()) {
-      answerEarly(coming.takeEarly());
-      return true;
     }
     boolean mayShare = mayShare(count, batch.length());
     if (mayShare && verb == Verb.QUIT) {
@@ -396,10 +380,8 @@ final class Session {
       return false;
     }
     lane = other;
-    owing = other;
     laneFor = wanted;
     changing = true;
-    greets = true;
     return true;
   }
 
@@ -409,13 +391,14 @@ final class Session {
 
   /** Sends requests to the client's own upstream. */
   private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    if (verb.endsWaits()) {
-      awaitRepliedOrHeldUp();
+    boolean unpauses = verb == Verb.UNPAUSES;
+    if (unpauses) {
+      awaitRepliedOrStuck();
     } else {
       awaitReplied();
     }
     var upstream = own();
-    if (!verb.endsWaits() && !upstream.isNamed(profile.name())) {
+    if (!unpauses && !upstream.isNamed(profile.name())) {
       // It was opened while Redis was busy, or before the lane had the name confirmed.
       upstream.name(profile.name());
     }
@@ -464,18 +447,6 @@ final class Session {
   private void answer(byte[] reply) {
     var bytes = ByteBuffer.allocateDirect(reply.length).put(reply);
     output.offer(bytes, 0, reply.length);
-  }
-
-  /** The turn has come of what was carried out before it. */
-  private void answerEarly(Expected.Kept kept) throws IOException {
-    awaitReplied();
-    var upstream = own();
-    upstream.flush();
-    upstream.awaitReplied();
-    var reply = upstream.bytes(kept);
-    if (reply != null) {
-      answer(reply);
-    }
   }
 
   /**
@@ -567,7 +538,6 @@ final class Session {
   private void awaitChange() throws IOException {
     awaitKnown();
     changing = false;
-    greets = false;
   }
 
   /** Waits until it is known what the client is to Redis. */
@@ -612,37 +582,35 @@ final class Session {
 
   /** Waits until the lane owes nothing. */
   private void awaitReplied() throws IOException {
-    while (outstanding.get() > 0) {
-      if (isHeldUp() && coming.mayShow()) {
-        listen();
-      } else {
-        awaitProgress();
-      }
+    if (outstanding.get() > 0) {
+      await(() -> outstanding.get() == 0);
     }
   }
 
-  /**
-   * Waits until the lane owes nothing or others keep it from replying: what comes next may be what
-   * ends that. The lane's replies come first nevertheless.
-   */
-  private void awaitRepliedOrHeldUp() throws IOException {
-    while (outstanding.get() > 0 && !isHeldUp()) {
-      awaitProgress();
-    }
+  /** Waits until the lane owes nothing or does not answer, for which there may be a reason. */
+  private void awaitRepliedOrStuck() throws IOException {
+    await(() -> outstanding.get() == 0 || isStuck());
   }
 
-  private boolean isHeldUp() {
-    var present = owing;
-    return present != null && present.isHeldUpByOthers(this);
+  private boolean isStuck() {
+    var present = lane;
+    return present != null && present.isStuck();
   }
 
   /** Waits for a lane that is being made; not if the client goes away meanwhile. */
   private void awaitUpstream(BooleanSupplier over) throws IOException {
-    waiter = Thread.currentThread();
     try (var _ = new Departure(connection, shim.fibers, shim.patience(), this::cutOff)) {
+      await(over);
+    }
+  }
+
+  /** Waits until something is so; is woken then, but not when a lane is silent for too long. */
+  private void await(BooleanSupplier over) throws IOException {
+    waiter = Thread.currentThread();
+    try {
       while (!over.getAsBoolean()) {
         checkOpen();
-        LockSupport.park(this);
+        LockSupport.parkNanos(this, shim.patienceNanos());
         if (Thread.currentThread().isInterrupted()) {
           throw ending();
         }
@@ -652,48 +620,9 @@ final class Session {
     }
   }
 
-  /** Waits until the lane owes nothing, or it is worth looking whether it answers. */
-  private void awaitProgress() throws IOException {
-    waiter = Thread.currentThread();
-    try {
-      if (outstanding.get() > 0) {
-        checkOpen();
-        var present = owing;
-        LockSupport.parkNanos(
-            this, present == null ? shim.patienceNanos() : present.patienceLeftNanos());
-      }
-    } finally {
-      waiter = null;
-    }
-    if (Thread.currentThread().isInterrupted()) {
-      throw ending();
-    }
-  }
-
   private void checkOpen() throws IOException {
     if (closed) {
       throw new EOFException("Redis has ended the connection, or the client");
-    }
-  }
-
-  /** Looks for what may end that the lane does not answer, in what came and in what comes now. */
-  private void listen() throws IOException {
-    var scope = CancelScope.open();
-    listening = scope;
-    try {
-      for (var early : coming.early()) {
-        coming.add(own().submitEarly(Verb.RELEASES, early.batch(), early.told()));
-      }
-      if (outstanding.get() > 0) {
-        checkOpen();
-        scope.run(connection::awaitInput);
-        coming.read(connection);
-      }
-    } catch (WaitCancelledException e) {
-      // All is replied to, or never will be.
-      return;
-    } finally {
-      listening = null;
     }
   }
 
@@ -723,10 +652,6 @@ final class Session {
     // Nobody who is null is woken.
     LockSupport.unpark(waiter);
     LockSupport.unpark(ownWaiter);
-    var scope = listening;
-    if (scope != null) {
-      scope.cancel();
-    }
   }
 
   boolean has(Lane which) {
@@ -767,7 +692,7 @@ final class Session {
     shim.pause.begin(millis);
   }
 
-  /** From whatever kept Redis from answering them. */
+  /** From a pause. */
   void othersAreReleased() {
     shim.pause.end();
   }

@@ -287,7 +287,7 @@ final class Standing {
       case MONITOR -> monitoring = true;
       case REPLACES -> session.storeIsReplaced();
       case PAUSES -> session.othersArePaused(words.number());
-      case RELEASES -> session.othersAreReleased();
+      case UNPAUSES -> session.othersAreReleased();
       case RESET -> {
         reset();
         session.profile.wasReset();

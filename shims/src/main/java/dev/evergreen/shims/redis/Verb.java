@@ -22,12 +22,10 @@ enum Verb {
   STRANGE,
   /** It speaks of or to connections; the database is nothing to it. */
   CONNECTION,
-  /** The same, but it may end what keeps Redis from answering others. */
-  ENDS_WAITS,
-  /** The same, and it does nothing else: it may be carried out before what its client has asked. */
-  RELEASES,
-  /** It speaks to connections, and holds back what others ask. */
+  /** The same, and it holds back what others ask. */
   PAUSES,
+  /** The same, and it ends that. */
+  UNPAUSES,
   /** Another server's content may come in the place of this one's. */
   REPLACES,
   /** The connection is another one for ever afterwards, in a way that cannot be moved. */
@@ -105,7 +103,7 @@ enum Verb {
     putAll(STREAM, "sync psync replconf post host:");
     putAll(SUBSCRIBE, "subscribe psubscribe ssubscribe");
     putAll(UNSUBSCRIBE, "unsubscribe punsubscribe sunsubscribe");
-    putAll(ENDS_WAITS, "shutdown");
+    putAll(CONNECTION, "shutdown");
     putAll(REPLACES, "failover replicaof slaveof");
     for (var verb :
         new Verb[] {
@@ -159,11 +157,11 @@ enum Verb {
       case "client" -> ofClient(request, bytes);
       case "script" ->
           switch (text(request, bytes, 1)) {
-            case "kill" -> RELEASES;
+            case "kill" -> CONNECTION;
             case "debug" -> DEBUGS;
             default -> SHARED;
           };
-      case "function" -> text(request, bytes, 1).equals("kill") ? RELEASES : SHARED;
+      case "function" -> text(request, bytes, 1).equals("kill") ? CONNECTION : SHARED;
       case "xread", "xreadgroup" -> blocks(request, bytes) ? OWN : SHARED;
       default -> isOfData(text(request, bytes, 0)) ? OWN : STRANGE;
     };
@@ -177,16 +175,6 @@ enum Verb {
   /** Whether it leaves the connection as it is, whatever Redis makes of it. */
   boolean leavesConnection() {
     return isShared() || this == SCRIPT || this == OWN;
-  }
-
-  /** Whether it may end what keeps Redis from answering others. */
-  boolean endsWaits() {
-    return this == ENDS_WAITS || this == RELEASES;
-  }
-
-  /** Whether what the client asks behind it is the same request, whatever becomes of it. */
-  boolean leavesLaterOnes() {
-    return leavesConnection() || this == SELECT || this == SET_NAME || this == RELEASES;
   }
 
   /** Whether it is replied to otherwise than once. */
@@ -239,8 +227,7 @@ enum Verb {
       case "tracking" -> count > 2 ? TRACKING : CONNECTION;
       case "no-touch", "no-evict" -> PINS;
       case "pause" -> PAUSES;
-      case "unpause" -> RELEASES;
-      case "kill", "unblock" -> ENDS_WAITS;
+      case "unpause" -> UNPAUSES;
       default -> CONNECTION;
     };
   }

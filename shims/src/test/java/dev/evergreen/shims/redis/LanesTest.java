@@ -2,6 +2,9 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -21,6 +24,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -155,22 +159,6 @@ class LanesTest {
     }
   }
 
-  @Test
-  void aBusyScriptIsEndedByAnotherClientAndOthersHearThatRedisIsBusy() throws IOException {
-    try (var shimmed = Shimmed.start("--busy-reply-threshold", "100");
-        var busy = shimmed.client();
-        var waiting = shimmed.client();
-        var other = shimmed.client()) {
-      assertEquals("+PONG\r\n", waiting.ask("PING"));
-      busy.send("EVAL", "while true do end", "0");
-      awaitBusy(shimmed);
-      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
-      assertTrue(busy.reply().contains("Script killed by user"));
-      assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
-      assertEquals("+OK\r\n", busy.ask("SET", "k", "v"));
-    }
-  }
-
   /** Seen: Redis's own tests waited for ever behind a script, as they shared its connection. */
   @Test
   void nobodyWaitsBehindAnothersScript() throws IOException {
@@ -246,44 +234,6 @@ class LanesTest {
       assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
       assertTrue(busy.reply().contains("Script killed by user"));
       assertEquals("$1\r\nn\r\n", other.ask("CLIENT", "GETNAME"));
-    }
-  }
-
-  /** Also if its lane was to go to another database first. */
-  @Test
-  void whoseDatabaseIsBehindABusyScriptHearsThatRedisIsBusy() throws IOException {
-    try (var shimmed =
-            Shimmed.start(
-                settings -> settings.withPatience(Duration.ofSeconds(1)),
-                "--busy-reply-threshold",
-                "100");
-        var busy = shimmed.client();
-        var elsewhere = shimmed.client();
-        var other = shimmed.client()) {
-      assertEquals("+OK\r\n", elsewhere.ask("SELECT", "1"));
-      assertEquals("$-1\r\n", busy.ask("GET", "k"));
-      busy.send("EVAL", "while true do end", "0");
-      shimmed.redis.awaitBusy();
-      elsewhere.send("GET", "k");
-      awaitBusy(shimmed);
-      assertTrue(elsewhere.reply().startsWith("-BUSY"));
-      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
-      assertTrue(busy.reply().contains("Script killed by user"));
-      assertEquals("$-1\r\n", elsewhere.ask("GET", "k"));
-    }
-  }
-
-  /** The lane does not answer, so that somebody else is served by another one at last. */
-  private static void awaitBusy(Shimmed shimmed) throws IOException {
-    var answer = "";
-    while (!answer.startsWith("-BUSY")) {
-      try (var next = shimmed.client()) {
-        next.socket.setSoTimeout(200);
-        next.send("SET", "k", "v");
-        answer = next.reply();
-      } catch (SocketTimeoutException e) {
-        answer = "";
-      }
     }
   }
 
@@ -550,6 +500,52 @@ class LanesTest {
     }
   }
 
+  /** Redis ends what is idle for long, and knows of an upstream of a client's own only. */
+  @Test
+  void whoAsksByALaneIsNotIdle() throws IOException {
+    try (var shimmed = Shimmed.start("--timeout", "2");
+        var client = shimmed.client()) {
+      var id = client.ask("CLIENT", "ID");
+      for (int i = 0; i < 2; i++) {
+        try (var idle = Talk.to(shimmed.redis.port)) {
+          assertEquals("+PONG\r\n", idle.ask("PING"));
+          do {
+            assertEquals("$-1\r\n", client.ask("GET", "k"));
+          } while (!hasEnded(idle));
+        }
+      }
+      assertEquals(id, client.ask("CLIENT", "ID"));
+    }
+  }
+
+  private static boolean hasEnded(Talk talk) throws IOException {
+    talk.socket.setSoTimeout(10);
+    try {
+      return talk.read(new byte[1]) < 0;
+    } catch (SocketTimeoutException e) {
+      return false;
+    }
+  }
+
+  /** Redis says so to who connects, and a client's own connection to it may come later. */
+  @Test
+  void whoNeedsAnUpstreamThatRedisDoesNotTakeHearsWhy() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var script = shimmed.client();
+        var greeting = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+PONG\r\n", script.ask("PING"));
+      assertEquals("+PONG\r\n", greeting.ask("PING"));
+      assertEquals("+OK\r\n", other.ask("CONFIG", "SET", "maxclients", "1"));
+      var error = "-ERR max number of clients reached\r\n";
+      script.send(Inline.join(Identity.request("PING"), Identity.request("EVAL", "return 1", "0")));
+      assertEquals("+PONG\r\n" + error, script.rest());
+      greeting.send("HELLO", "3");
+      assertEquals(error, greeting.rest());
+      assertEquals("+PONG\r\n", other.ask("PING"));
+    }
+  }
+
   /** HELLO tells the id of the lane. */
   @Test
   void whatIsRedirectedToALaneReachesNobody() throws IOException {
@@ -582,6 +578,51 @@ class LanesTest {
       assertEquals("+OK\r\n", one.ask("AUTH", "secret"));
       assertEquals("+OK\r\n", one.ask("SET", "k", "v"));
       assertEquals("-NOAUTH Authentication required.\r\n", two.ask("GET", "k"));
+    }
+  }
+
+  /** As a second wall: whatever the shim takes a client for, Redis alone lets it in. */
+  @Test
+  void aLaneIsJoinedByThePasswordThatItWasMadeWith() throws Exception {
+    try (var shimmed =
+        Shimmed.start(
+            settings -> settings.withAccount("default", "secret"), "--requirepass", "secret")) {
+      assertNotNull(join(shimmed, "secret"));
+      assertNull(join(shimmed, "wrong"));
+      assertSame(join(shimmed, "secret"), join(shimmed, "secret"));
+    }
+  }
+
+  private static @Nullable Lane join(Shimmed shimmed, String password) throws IOException {
+    return shimmed.shim.lanes.join(
+        Identity.NEW.as("default", password),
+        over -> {
+          while (!over.getAsBoolean()) {
+            LockSupport.park();
+          }
+        });
+  }
+
+  /** Where each client has another one, as with tokens that hold for a while. */
+  @Test
+  void passwordsOfTheSameUserLeaveNoUpstreamsBehind() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var stays = shimmed.client()) {
+      assertEquals(
+          "+OK\r\n", shimmed.redis.ask("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all"));
+      assertEquals("+OK\r\n", stays.ask("AUTH", "u", "p"));
+      assertEquals("$-1\r\n", stays.ask("GET", "k"));
+      for (int i = 0; i < 20; i++) {
+        try (var client = shimmed.client()) {
+          assertEquals("+OK\r\n", client.ask("AUTH", "u", "p" + i));
+          assertEquals("$-1\r\n", client.ask("GET", "k"));
+        }
+      }
+      int own = 1;
+      while (shimmed.upstreams() > own + 3) {
+        Thread.onSpinWait();
+      }
+      assertEquals("$-1\r\n", stays.ask("GET", "k"));
     }
   }
 
