@@ -477,7 +477,7 @@ public final class StoreStress {
   @Outcome(expect = FORBIDDEN, desc = "counted twice, or not given back")
   @State
   public static class SharedHold {
-    private final Holds holds = new Holds(10_000, 1, 100, () -> 0);
+    private final Holds holds = new Holds(10_000, 1, 100);
 
     @Actor
     public void one() {

@@ -115,14 +115,17 @@ final class Cleaner {
     return now;
   }
 
-  /** Compacts the segment with the most dead bytes, if they are more than a part of it. */
+  /**
+   * Compacts the segment with the most dead bytes, if they are more than a part of it; of several
+   * the oldest, as who may not hold a value reads it until its memory is used again.
+   */
   private boolean compactOne(int part) {
     int best = -1;
     int most = segments.size / part;
     for (int i = 0; i < segments.everUsed(); i++) {
       if (segments.isWalkable(i)) {
         int dead = segments.size - segments.liveBytes(i);
-        if (dead > most) {
+        if (dead > most || (dead == most && best >= 0 && segments.age(i) < segments.age(best))) {
           most = dead;
           best = i;
         }
@@ -272,6 +275,8 @@ final class Cleaner {
         items.counters.provenItems.increment(); // nothing that is proven becomes new
       }
       segments.noteExpiry(segments.of(target), records.expiry(target));
+      records.cas(
+          place, ~records.cas(place)); // Who has seen it here must not read it here any more.
     }
     segments.unpin(target);
     segments.kill(place, size);

@@ -4,8 +4,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Who {@linkplain Store#hold holds} values, perhaps many at a time. What one holds counts four
- * times when it wants to hold more: so it gets about a quarter of what others leave. While memory
- * is free it counts twice.
+ * times when it wants to hold more: so it gets about a quarter of what others leave.
  */
 public final class Holder {
   /** So often what one holds counts beside being held. */

@@ -2,37 +2,25 @@ package dev.evergreen.store;
 
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongSupplier;
 
 /**
  * The memory that slow readers and half-received values keep from being reclaimed, counted by the
  * segments that they pin; a segment that several share counts once. Together they get a tenth of
- * the memory, and are lent two more as long as another one is free, so that they can never stop the
- * store; a single one that needs more gets it. Of the tenth every {@link Holder} gets about a
- * quarter of what others leave, and half of what is lent; so who was lent much leaves the tenth to
- * others when nothing is free any more.
+ * the memory, so that they can never stop the store; a single one that needs more gets it. Of that
+ * each {@link Holder} gets about a quarter of what others leave. Who gets none reads by {@link
+ * Items#readUnlinked}, as long as the bytes are there.
  */
 final class Holds {
-  /** A segment's sharers are counted below this, which tells that it is lent. */
-  private static final int LENT = 1 << 30;
-
-  private final AtomicLong ofTenth = new AtomicLong();
-  private final AtomicLong lent = new AtomicLong();
+  private final AtomicLong held = new AtomicLong();
   private final AtomicLong refusals = new AtomicLong();
   private final AtomicIntegerArray sharers;
   private final int segmentSize;
-  private final LongSupplier free;
   private volatile long bound;
 
-  /**
-   * Nothing is held yet.
-   *
-   * @param free how many bytes of the memory are free, and are lent to holders
-   */
-  Holds(long limit, int segments, int segmentSize, LongSupplier free) {
+  /** Nothing is held yet. */
+  Holds(long limit, int segments, int segmentSize) {
     sharers = new AtomicIntegerArray(segments);
     this.segmentSize = segmentSize;
-    this.free = free;
     limit(limit);
   }
 
@@ -44,33 +32,18 @@ final class Holds {
    * Takes so many bytes, if that may be.
    *
    * @param own what who wants them holds already
-   * @return what the first who shares one of their segments is counted as; 0 if it may not be
    */
-  int take(long bytes, long own) {
-    long counted = Holder.COUNTS_AGAIN * own + bytes;
+  boolean take(long bytes, long own) {
     while (true) {
-      long now = ofTenth.get();
-      if (bytes != 0 && now + counted > bound && now + lent.get() != 0) {
-        return lend(bytes, own + bytes);
+      long now = held.get();
+      if (now != 0 && bytes != 0 && now + Holder.COUNTS_AGAIN * own + bytes > bound) {
+        refusals.incrementAndGet();
+        return false;
       }
-      if (ofTenth.compareAndSet(now, now + bytes)) {
-        return 1;
-      }
-    }
-  }
-
-  private int lend(long bytes, long counted) {
-    while (free.getAsLong() >= bound) {
-      long now = lent.get();
-      if (Math.max(ofTenth.get(), bound) + now + counted > 3 * bound) {
-        break;
-      }
-      if (lent.compareAndSet(now, now + bytes)) {
-        return LENT + 1;
+      if (held.compareAndSet(now, now + bytes)) {
+        return true;
       }
     }
-    refusals.incrementAndGet();
-    return 0;
   }
 
   /**
@@ -79,45 +52,35 @@ final class Holds {
   boolean takeShare(int segment, long own) {
     while (true) {
       int others = sharers.get(segment);
-      int all = others == 0 ? take(segmentSize, own) : others + 1;
-      if (all == 0) {
+      if (others == 0 && !take(segmentSize, own)) {
         return false;
       }
-      if (sharers.compareAndSet(segment, others, all)) {
+      if (sharers.compareAndSet(segment, others, others + 1)) {
         return true;
       }
       if (others == 0) {
-        giveBack(segmentSize, all);
+        giveBack(segmentSize);
       }
     }
   }
 
-  /**
-   * Shares a segment; true if nobody else does, so that it must have been taken.
-   *
-   * @param first what taking it has come to
-   */
-  boolean share(int segment, int first) {
-    return sharers.getAndAccumulate(segment, first, (all, one) -> all == 0 ? one : all + 1) == 0;
+  /** Shares a segment; true if nobody else does, so that it must have been taken. */
+  boolean share(int segment) {
+    return sharers.getAndIncrement(segment) == 0;
   }
 
   boolean isShared(int segment) {
-    return sharers.get(segment) != 0;
+    return sharers.get(segment) > 0;
   }
 
   void giveBackShare(int segment) {
-    int all = sharers.getAndUpdate(segment, each -> isFirst(each) ? 0 : each - 1);
-    if (isFirst(all)) {
-      giveBack(segmentSize, all);
+    if (sharers.decrementAndGet(segment) == 0) {
+      giveBack(segmentSize);
     }
   }
 
-  private static boolean isFirst(int all) {
-    return (all & ~LENT) == 1;
-  }
-
   boolean isHeldUp() {
-    return free.getAsLong() < bound ? 2 * ofTenth.get() > bound : 2 * bytes() > 3 * bound;
+    return 2 * held.get() > bound;
   }
 
   /** How often something was refused; by what is held now one cannot tell, as it may be gone. */
@@ -125,12 +88,11 @@ final class Holds {
     return refusals.get();
   }
 
-  /** Gives back some of what was taken with that result. */
-  void giveBack(long bytes, int first) {
-    ((first & LENT) == 0 ? ofTenth : lent).getAndAdd(-bytes);
+  void giveBack(long bytes) {
+    held.getAndAdd(-bytes);
   }
 
   long bytes() {
-    return ofTenth.get() + lent.get();
+    return held.get();
   }
 }

@@ -37,6 +37,10 @@ public final class Item {
   int torn;
 
   long place;
+
+  /** Of the {@link Segments}, when there was an item at the place. */
+  long moment;
+
   int bits;
   int keyLength;
   int valueLength;
@@ -228,6 +232,7 @@ public final class Item {
     var records = items.records;
     this.items = items;
     this.place = place;
+    moment = items.segments.moment();
     bits = records.bits(place);
     epoch = records.epoch(place);
     keyLength = records.keyLength(place);

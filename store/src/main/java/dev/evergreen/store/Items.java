@@ -48,21 +48,8 @@ final class Items {
     segments = new Segments(limit, capacity, life::now);
     index = new Index(capacity / LEAST_RECORD, records, hash, arena);
     ghosts = new Ghosts(limit);
-    holds = new Holds(limit, segments.count(), segments.size, this::lendable);
+    holds = new Holds(limit, segments.count(), segments.size);
     this.life = life;
-  }
-
-  /**
-   * About how many bytes of memory nobody needs: what is free, or could be as it is dead. What is
-   * held may be dead or alive; it is taken off in any case, as is what lives.
-   */
-  private long lendable() {
-    if (!options.lends()) {
-      return 0;
-    }
-    long free = (long) segments.free() * segments.size;
-    long needed = counters.bytes.sum() + holds.bytes();
-    return Math.max(free, (long) segments.allowed() * segments.size - needed);
   }
 
   /** Whether an item of such a size may be stored at all. */
@@ -288,20 +275,19 @@ final class Items {
     }
     // All at once: of two that need more than there is, one must get it, and not each a part.
     int taken = unsharedSegments(place);
-    int first = holds.take((long) taken * segments.size, own);
-    if (first == 0) {
+    if (!holds.take((long) taken * segments.size, own)) {
       return 0;
     }
     int all = 1;
-    int needed = holds.share(segments.of(place), first) ? 1 : 0;
+    int needed = holds.share(segments.of(place)) ? 1 : 0;
     for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
       if (isInOther(place, i)) {
         all++;
-        needed += holds.share(segments.of(records.fragment(place, i)), first) ? 1 : 0;
+        needed += holds.share(segments.of(records.fragment(place, i))) ? 1 : 0;
       }
     }
     // More if others have let go of some since.
-    holds.giveBack((long) (taken - needed) * segments.size, first);
+    holds.giveBack((long) (taken - needed) * segments.size);
     return (long) all * segments.size;
   }
 
@@ -326,6 +312,27 @@ final class Items {
       }
     }
     return count;
+  }
+
+  /**
+   * Copies a part of a large value that was linked at the item's place and is no more, so that
+   * nobody moves or changes it. Needs no lock.
+   *
+   * @return false if it was moved or changed before, or memory of it came free
+   */
+  boolean readUnlinked(Item item, int offset, MemorySegment target, int length) {
+    long place = item.place;
+    long moment = item.moment;
+    synchronized (segments) { // Nothing comes free meanwhile.
+      boolean there = segments.isSince(moment, place) && records.cas(place) == item.cas;
+      for (int at = offset; there && at < offset + length; at += records.contiguous(place, at)) {
+        there = segments.isSince(moment, records.valueAt(place, at));
+      }
+      if (there) {
+        records.read(place, offset, target, 0, length);
+      }
+      return there;
+    }
   }
 
   /** Whether a fragment lies in another segment than what is before it. */

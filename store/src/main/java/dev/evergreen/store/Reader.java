@@ -111,27 +111,29 @@ final class Reader {
     return fetch.vivifies ? vivify(key, fetch, item) : Outcome.NOT_FOUND;
   }
 
-  Outcome copyPart(
-      Key key, long cas, int valueLength, int offset, MemorySegment target, int length) {
+  boolean copyPart(Key key, Item item, int offset, MemorySegment target, int length) {
     key.hash = items.hash(key);
     int now = items.life.now();
+    var records = items.records;
     long bucket = index.lock(key.hash);
+    long place;
     try {
       long slot = index.find(bucket, key);
-      long place = slot == 0 ? 0 : index.place(slot);
-      if (place == 0 || !items.isAlive(place, now)) {
-        return Outcome.NOT_FOUND;
+      place = slot == 0 ? 0 : index.place(slot);
+      if (place != 0
+          && records.cas(place) == item.cas
+          && records.valueLength(place) == item.valueLength) {
+        item.loadWithoutValue(items, place);
+        records.read(place, offset, target, 0, length);
+        items.access(place, now);
+        return true;
       }
-      var records = items.records;
-      if (records.cas(place) != cas || records.valueLength(place) != valueLength) {
-        return Outcome.EXISTS;
-      }
-      records.read(place, offset, target, 0, length);
-      items.access(place, now);
-      return Outcome.FOUND;
     } finally {
       index.unlock(bucket);
     }
+    return (item.bits & Records.LARGE) != 0
+        && place != item.place
+        && items.readUnlinked(item, offset, target, length);
   }
 
   private Outcome hit(long place, Fetch fetch, Item item, int now) {

@@ -70,8 +70,12 @@ final class Segments {
   private final int[] beginnings;
   private final byte[] queues;
   private final int[] free;
+  private final long[] ends;
   private int freed;
   private long begun;
+
+  /** So often a segment came free; written under the monitor only. */
+  private volatile long ended;
 
   /** So many segments, the first ones, have ever been in use; written under the monitor only. */
   private volatile int fresh;
@@ -96,6 +100,7 @@ final class Segments {
     beginnings = new int[count];
     queues = new byte[count];
     free = new int[count];
+    ends = new long[count];
     allowed = (int) (limit / size);
     for (int i = 0; i < OUTPUTS; i++) {
       open.set(i, -1);
@@ -326,11 +331,26 @@ final class Segments {
       return false;
     }
     // Nothing is live, so nobody can pin it any more: the state is final.
+    ends[segment] = ++ended;
     states.set(segment, (long) FREE << PHASE);
     newOnes -= queues[segment] == NEW ? 1 : 0;
     used--;
     free[freed++] = segment;
     return true;
+  }
+
+  /** This moment, for {@link #isSince}. */
+  long moment() {
+    return ended;
+  }
+
+  /**
+   * Whether the segment of a record that was there at the moment has not come free since, so that
+   * its bytes are still there, dead or alive. They stay for as long as the monitor is held.
+   */
+  boolean isSince(long moment, long place) {
+    assert Thread.holdsLock(this);
+    return ends[of(place)] <= moment;
   }
 
   /** The earliest second at which something in the segment may expire. */

@@ -87,18 +87,16 @@ public final class Store implements AutoCloseable {
   }
 
   /**
-   * Copies a part of the value of an item that was found before, if that is still there: for who
-   * may not hold it. Counts as an access.
+   * Copies a part of the value that an item shows, for who may not hold it: as long as it is there,
+   * or if it was replaced or removed, until its memory is used for others. Counts as an access.
    *
-   * @param cas the item's CAS number
-   * @param valueLength the bytes of its value
-   * @return FOUND, NOT_FOUND, or EXISTS if it is another one by now
+   * @param item for which this key was looked up, of a store whose items have CAS numbers
+   * @return false if it is there no more
    */
-  public Outcome copyPart(
-      Key key, long cas, int valueLength, int offset, MemorySegment target, int length) {
-    Objects.checkFromIndexSize(offset, length, valueLength);
+  public boolean copyPart(Key key, Item item, int offset, MemorySegment target, int length) {
+    Objects.checkFromIndexSize(offset, length, item.valueLength());
     checkReadable(target, 0, length);
-    return reader.copyPart(key, cas, valueLength, offset, target, length);
+    return reader.copyPart(key, item, offset, target, length);
   }
 
   /**

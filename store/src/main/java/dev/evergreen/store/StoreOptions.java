@@ -9,11 +9,8 @@ package dev.evergreen.store;
  *     more, 63 with client flags; at most half of the limit and 1 GiB
  * @param evicts whether old items make room for new ones; otherwise a store that is full refuses
  * @param numbers whether items have CAS numbers; otherwise all have 0, which none can ask for
- * @param lends whether holders get more than a tenth of the memory while another tenth is free:
- *     three tenths, which they keep when it is not free any more
  */
-public record StoreOptions(
-    long limit, int itemLimit, boolean evicts, boolean numbers, boolean lends) {
+public record StoreOptions(long limit, int itemLimit, boolean evicts, boolean numbers) {
   static final int LEAST_LIMIT = 1 << 20;
 
   /** The largest possible {@link #itemLimit}. */
@@ -38,12 +35,7 @@ public record StoreOptions(
     }
   }
 
-  /** A store that lends nothing. */
-  public StoreOptions(long limit, int itemLimit, boolean evicts, boolean numbers) {
-    this(limit, itemLimit, evicts, numbers, false);
-  }
-
-  /** A store whose items have CAS numbers, and that lends nothing. */
+  /** A store whose items have CAS numbers. */
   public StoreOptions(long limit, int itemLimit, boolean evicts) {
     this(limit, itemLimit, evicts, true);
   }
@@ -51,11 +43,6 @@ public record StoreOptions(
   /** A store that evicts, with items of up to 1 MiB, or half of the limit if that is less. */
   public static StoreOptions of(long limit) {
     return new StoreOptions(limit, (int) Math.min(limit / 2, 1 << 20), true);
-  }
-
-  /** The same limits, of a store that lends. */
-  public StoreOptions lending() {
-    return new StoreOptions(limit, itemLimit, evicts, numbers, true);
   }
 
   boolean takes(int keyLength, long valueLength, int flags) {

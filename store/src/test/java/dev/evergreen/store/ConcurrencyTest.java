@@ -133,6 +133,11 @@ class ConcurrencyTest {
     }
   }
 
+  private static boolean copyPart(Store store, Client client, long number, int at, int length) {
+    var part = client.buffer.asSlice(at, length);
+    return store.copyPart(client.key(number), client.item, at, part, length);
+  }
+
   private static int length(Random random) {
     return switch (random.nextInt(40)) {
       case 0 -> 16 + random.nextInt(100_000);
@@ -190,6 +195,7 @@ class ConcurrencyTest {
   @Test
   void aLargeHotValueIsReadInPiecesWhileItIsReplacedMovedAndDeleted() throws Exception {
     try (var store = Store.open(StoreOptions.of(8 << 20), clock::get)) {
+      set(store, new Client(), new Random(), 3, 50_000);
       Work readInPieces =
           (client, random) -> {
             if (store.get(client.key(3), client.item) == Outcome.FOUND) {
@@ -211,6 +217,40 @@ class ConcurrencyTest {
             }
           };
       together(3000, readInPieces, replace);
+      settle(store);
+    }
+  }
+
+  @Test
+  void aLargeValueThatIsNotHeldIsReadUntilItsMemoryIsUsedAgain() throws Exception {
+    try (var store = Store.open(StoreOptions.of(1 << 20), clock::get)) {
+      set(store, new Client(), new Random(), 3, 50_000);
+      var whole = new AtomicInteger();
+      var cut = new AtomicInteger();
+      Work readUnheld =
+          (client, random) -> {
+            if (store.peek(client.key(3), client.item) == Outcome.NOT_FOUND) {
+              return;
+            }
+            client.item.release();
+            int length = client.item.valueLength();
+            int at = 0;
+            while (at < length && copyPart(store, client, 3, at, Math.min(1000, length - at))) {
+              at += 1000;
+              Thread.yield();
+            }
+            if (at >= length) {
+              verify(client.buffer, 3, length);
+            }
+            (at >= length ? whole : cut).incrementAndGet();
+          };
+      Work replace =
+          (client, random) -> {
+            set(store, client, random, 3, 50_000 + random.nextInt(50_000));
+            set(store, client, random, 100 + random.nextInt(100), 3000);
+          };
+      together(2000, readUnheld, replace);
+      assertTrue(whole.get() > 0 && cut.get() > 0, () -> whole + " whole, cut off " + cut);
       settle(store);
     }
   }

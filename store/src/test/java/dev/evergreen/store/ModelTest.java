@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.math.BigInteger;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -49,11 +50,15 @@ class ModelTest {
     boolean won;
   }
 
+  /** What was found, and is not held. */
+  private record Unheld(String key, Item item, String value) {}
+
   private static final class Run {
     private final Random random;
     private final TestStore test = new TestStore(new StoreOptions(8 << 20, 1 << 20, true));
     private final Map<String, Entry> model = new HashMap<>();
     private final Set<Long> seenCas = new HashSet<>();
+    private final List<Unheld> unheld = new ArrayList<>();
     private int now = 1000;
     private int flushAt = Integer.MAX_VALUE;
     private long chosenCas = 1L << 40;
@@ -103,7 +108,10 @@ class ModelTest {
         case 15 -> empty(key);
         case 16 -> reserve(key);
         case 17 -> advance();
-        case 18 -> peek(key);
+        case 18 -> {
+          peek(key);
+          copyUnheld();
+        }
         default -> maintain();
       }
     }
@@ -160,8 +168,34 @@ class ModelTest {
       if (entry != null) {
         checkPicture(entry);
         assertEquals(entry.fetched, test.item.isFetched());
+        var item = new Item();
+        var unused = test.store.peek(test.key(key), item);
+        item.release();
+        unheld.add(new Unheld(key, item, entry.value));
       }
       test.item.release();
+    }
+
+    /** Copies what was found some time ago, if it is still there, linked or not. */
+    private void copyUnheld() {
+      if (unheld.isEmpty()) {
+        return;
+      }
+      var one = unheld.get(random.nextInt(unheld.size()));
+      var copy = new byte[one.value.length()];
+      var target = MemorySegment.ofArray(copy);
+      boolean copied = test.store.copyPart(test.key(one.key), one.item, 0, target, copy.length);
+      var entry = live(one.key);
+      if (entry != null && entry.cas == one.item.cas() && entry.value.equals(one.value)) {
+        assertTrue(copied);
+        entry.fetched = true;
+        entry.lastAccess = now;
+      }
+      if (copied) {
+        assertEquals(one.value, new String(copy, ISO_8859_1));
+      } else {
+        unheld.remove(one);
+      }
     }
 
     private void checkPicture(Entry entry) {

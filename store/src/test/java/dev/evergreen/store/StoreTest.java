@@ -14,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -22,6 +23,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -70,35 +72,103 @@ class StoreTest {
       int length = 100_000;
       var expected = value(length, 1);
       test.set("large", expected);
-      long cas = test.item.cas();
       test.set("held", value(length, 2));
       var held = new Item();
       assertEquals(Outcome.FOUND, test.store.hold(test.key("held"), held));
-      assertEquals(Outcome.BUSY, test.store.hold(test.key("large"), new Item()));
-      var copied = new byte[1000];
-      var copy = MemorySegment.ofArray(copied);
-      for (int at = 0; at < length; at += copied.length) {
-        assertEquals(
-            Outcome.FOUND, test.store.copyPart(test.key("large"), cas, length, at, copy, 1000));
-        assertEquals(
-            expected.substring(at, at + 1000), new String(copied, StandardCharsets.ISO_8859_1));
-      }
+      var unheld = new Item();
+      assertEquals(Outcome.BUSY, test.store.hold(test.key("large"), unheld));
+      assertEquals(expected, copyOfUnheld(test, "large", unheld));
       assertNull(test.store.reserve(test.key("next"), length));
       try (var next = test.store.reserveAtOnce(test.key("next"), 500)) {
         assertNotNull(next);
-        next.fill(copy, 0, 500);
+        next.fill(MemorySegment.ofArray(expected.getBytes(StandardCharsets.ISO_8859_1)), 0, 500);
         assertEquals(Outcome.STORED, next.commit(new Change(), test.item));
       }
-      assertEquals(expected.substring(length - 1000, length - 500), test.get("next"));
-      test.set("large", value(length, 3));
-      assertEquals(
-          Outcome.EXISTS, test.store.copyPart(test.key("large"), cas, length, 0, copy, 1000));
-      test.delete("large");
-      assertEquals(
-          Outcome.NOT_FOUND, test.store.copyPart(test.key("large"), cas, length, 0, copy, 1000));
+      assertEquals(expected.substring(0, 500), test.get("next"));
       held.release();
       test.checkAccounts();
     }
+  }
+
+  /** Seen: who may hold nothing was cut off as a value was replaced, however much was free. */
+  @Test
+  void whatMayNotBeHeldCanBeCopiedAfterItWasReplacedUntilItsMemoryIsUsedAgain() {
+    int length = 100_000;
+    for (boolean deleted : new boolean[] {false, true}) {
+      try (var test = new TestStore(4 * MIB)) {
+        test.set("large", value(length, 1));
+        var unheld = unheld(test, "large");
+        test.set("large", value(length, 2));
+        if (deleted) {
+          test.delete("large");
+        }
+        int others = 0;
+        for (String copy = value(length, 1); copy != null; others++) {
+          assertEquals(value(length, 1), copy);
+          assertEquals(Outcome.STORED, test.set("other" + others, value(length, others)));
+          copy = copyOfUnheld(test, "large", unheld);
+        }
+        assertTrue(others > 30, "others stored: " + others);
+        test.checkAccounts();
+      }
+    }
+  }
+
+  @Test
+  void whatWasReplacedIsNotCopiedFromMemoryThatWentBackToTheSystem() {
+    try (var test = new TestStore(8 * MIB)) {
+      test.set("large", value(100_000, 1));
+      var unheld = unheld(test, "large");
+      test.delete("large");
+      for (int i = 0; i < 70; i++) {
+        assertEquals(Outcome.STORED, test.set("other" + i, value(100_000, i)));
+      }
+      assertEquals(value(100_000, 1), copyOfUnheld(test, "large", unheld));
+      assertTrue(test.store.limit(4 * MIB));
+      assertNull(copyOfUnheld(test, "large", unheld));
+    }
+  }
+
+  /** Seen: memory that had just come free of one was used for the next one. */
+  @Test
+  void whatWasReplacedLastIsUsedAgainLast() {
+    int length = 100_000;
+    try (var test = new TestStore(4 * MIB)) {
+      var replaced = new ArrayDeque<Item>();
+      for (int i = 0; i < 200; i++) {
+        test.set("large", value(length, i));
+        replaced.add(unheld(test, "large"));
+        while (replaced.size() > 25) {
+          replaced.remove();
+        }
+      }
+      test.set("large", value(length, 200));
+      int number = 200 - replaced.size();
+      for (var each : replaced) {
+        assertEquals(value(length, number++), copyOfUnheld(test, "large", each));
+      }
+    }
+  }
+
+  /** An item that shows a value that is not held. */
+  private static Item unheld(TestStore test, String key) {
+    var item = new Item();
+    assertEquals(Outcome.FOUND, test.store.hold(test.key(key), item));
+    item.release();
+    return item;
+  }
+
+  /** All of the value, in parts; null if it is there no more. */
+  private static @Nullable String copyOfUnheld(TestStore test, String key, Item item) {
+    var copy = new byte[item.valueLength()];
+    int each = 10_000;
+    for (int at = 0; at < copy.length; at += each) {
+      var part = MemorySegment.ofArray(copy).asSlice(at, each);
+      if (!test.store.copyPart(test.key(key), item, at, part, each)) {
+        return null;
+      }
+    }
+    return new String(copy, StandardCharsets.ISO_8859_1);
   }
 
   @Test

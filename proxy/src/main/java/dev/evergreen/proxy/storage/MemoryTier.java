@@ -34,7 +34,7 @@ final class MemoryTier implements AutoCloseable {
 
   MemoryTier(long limit, int largest) {
     int itemLimit = (int) Math.min(limit / 2, largest + 128L);
-    store = Store.open(new StoreOptions(limit, itemLimit, true).lending(), () -> NOW);
+    store = Store.open(new StoreOptions(limit, itemLimit, true), () -> NOW);
     this.largest = largest;
   }
 
@@ -158,38 +158,34 @@ final class MemoryTier implements AutoCloseable {
   }
 
   /**
-   * A large object that may not be held, as slow readers hold so much: parts of it can be copied as
-   * long as it is there. Each time counts as a hit, so that it stays while it is being read.
+   * A large object that may not be held, as slow readers hold so much: parts of it can be copied
+   * until its memory is used for others. Each time counts as a hit, so that it stays while it is
+   * being read.
    */
   final class Unheld implements Found {
     final long stamp;
     private final long hash;
-    private final int length;
+    private final Item item;
 
     /** What comes before the body. */
     final byte[] prefix;
 
-    private Unheld(long hash, long stamp, int length, byte[] prefix) {
+    private Unheld(long hash, Item item, byte[] prefix) {
+      stamp = item.cas();
       this.hash = hash;
-      this.stamp = stamp;
-      this.length = length;
+      this.item = item;
       this.prefix = prefix;
     }
 
     int bodyLength() {
-      return length - prefix.length;
+      return item.valueLength() - prefix.length;
     }
 
     /** Copies a part of the body to the buffer's beginning; false if it is not there any more. */
     boolean copyBody(long offset, ByteBuffer to, int count) {
-      var target = MemorySegment.ofBuffer(to);
-      return copyPart(hash, stamp, length, prefix.length + (int) offset, target, count);
+      int at = prefix.length + (int) offset;
+      return store.copyPart(key(hash), item, at, MemorySegment.ofBuffer(to), count);
     }
-  }
-
-  private boolean copyPart(
-      long hash, long stamp, int length, int offset, MemorySegment target, int count) {
-    return store.copyPart(key(hash), stamp, length, offset, target, count) == Outcome.FOUND;
   }
 
   /** Finds an object and holds it for who reads it, if that may be; that is a hit. */
@@ -252,17 +248,16 @@ final class MemoryTier implements AutoCloseable {
       var buffer = MemorySegment.ofBuffer(loan.buffer());
       var outcome = noticed ? store.get(key, item) : store.peek(key, item);
       while (outcome != Outcome.NOT_FOUND && item.valueLength() <= buffer.byteSize()) {
-        int length = item.valueLength();
         held =
             outcome == Outcome.FOUND
                 ? item.copyValue(buffer, 0)
-                : copyPart(hash, item.cas(), length, 0, buffer, length);
+                : store.copyPart(key, item, 0, buffer, item.valueLength());
         if (held) {
           return new Held(item, loan);
         }
         outcome = noticed ? store.get(key, item) : store.peek(key, item);
       }
-      return outcome == Outcome.NOT_FOUND ? null : unheld(hash, item.cas(), item.valueLength());
+      return outcome == Outcome.NOT_FOUND ? null : unheld(key, hash, item);
     } finally {
       if (!held) {
         item.release();
@@ -271,14 +266,14 @@ final class MemoryTier implements AutoCloseable {
     }
   }
 
-  private @Nullable Unheld unheld(long hash, long stamp, int length) {
+  private @Nullable Unheld unheld(Key key, long hash, Item item) {
     var fixed = MemorySegment.ofArray(new byte[Image.FIXED]);
-    if (!copyPart(hash, stamp, length, 0, fixed, Image.FIXED)) {
+    if (!store.copyPart(key, item, 0, fixed, Image.FIXED)) {
       return null;
     }
     var prefix = new byte[Image.bodyAt(fixed)];
-    return copyPart(hash, stamp, length, 0, MemorySegment.ofArray(prefix), prefix.length)
-        ? new Unheld(hash, stamp, length, prefix)
+    return store.copyPart(key, item, 0, MemorySegment.ofArray(prefix), prefix.length)
+        ? new Unheld(hash, item, prefix)
         : null;
   }
 
