@@ -23,6 +23,8 @@ final class OwnProcess {
       throws IOException {
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    // These start faster, which is most of what a short life costs.
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
     command.addAll(flags);
     command.addAll(
         List.of(

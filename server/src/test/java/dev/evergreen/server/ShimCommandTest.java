@@ -328,8 +328,7 @@ final class ShimCommandTest {
 
   /** The flags of a command that only asks, as ./evergreen has them, but with little memory. */
   private static List<String> little(String heap) {
-    return List.of(
-        "@../scripts/java.options", "@../scripts/asking.options", "-XX:+UseSerialGC", heap);
+    return List.of("@../scripts/java.options", "@../scripts/asking.options", heap);
   }
 
   /** It cannot be read, or not be answered. */

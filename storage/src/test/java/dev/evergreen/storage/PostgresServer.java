@@ -181,7 +181,10 @@ public final class PostgresServer {
         "-c",
         "listen_addresses=127.0.0.1",
         "-c",
-        "unix_socket_directories=");
+        "unix_socket_directories=",
+        "-c",
+        // Processes are killed here, and no machine: what was written is with the system then.
+        "fsync=off");
   }
 
   private void awaitReady() throws Exception {
