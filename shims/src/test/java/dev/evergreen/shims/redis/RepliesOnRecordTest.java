@@ -15,7 +15,9 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class RepliesOnRecordTest {
 
-  /** The client's fiber may learn that replies are lost while the reader takes what comes of one. */
+  /**
+   * The client's fiber may learn that replies are lost while the reader takes what comes of one.
+   */
   @Test
   void whatComesAndItsLossWaitForEachOther() throws Exception {
     try (var shimmed = Shimmed.start();
