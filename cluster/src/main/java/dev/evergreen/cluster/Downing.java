@@ -33,8 +33,19 @@ public final class Downing extends DowningProvider {
   @Override
   public Option<Props> downingActorProps() {
     var cluster = Cluster.get(system);
-    var stableAfter = system.settings().config().getDuration(PekkoRules.STABLE);
-    var strategy = new FewestDown(cluster.settings().SelfDataCenter(), cluster.selfUniqueAddress());
+    var config = system.settings().config();
+    var stableAfter = config.getDuration(PekkoRules.STABLE);
+    var detector = config.getConfig("pekko.cluster.failure-detector");
+    // Who stands still is missed after these, and a little more. The resolver looks each second.
+    var missedAfter =
+        detector
+            .getDuration("acceptable-heartbeat-pause")
+            .plus(detector.getDuration("heartbeat-interval"));
+    var strategy =
+        new FewestDown(
+            cluster.settings().SelfDataCenter(),
+            cluster.selfUniqueAddress(),
+            1 + Math.toIntExact(missedAfter.toSeconds()));
     return Option.apply(
         SplitBrainResolver.props(DurationConverters.toScala(stableAfter), strategy));
   }

@@ -1,11 +1,13 @@
 package dev.evergreen.cluster;
 
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.pekko.actor.Address;
 import org.apache.pekko.cluster.Member;
@@ -27,6 +29,11 @@ import scala.jdk.javaapi.CollectionConverters;
  * if these are a majority. That can be known only while each node watches all others, which they do
  * in clusters of up to {@value #ALL_WATCHED}; in larger ones Pekko's rule takes a smaller part.
  *
+ * <p>Who is given up must be missed by all who stay, or miss them. Else it may be healthy, and who
+ * says that it misses it stands still by now, which nobody has noticed yet; or it is this node that
+ * has stood still. So nobody is given up then before who misses whom has stayed the same for longer
+ * than it takes to notice that.
+ *
  * <p>With the same members no two parts can both be a majority; where nodes know of different ones,
  * the majority must hold whichever of them count. What is decided must still be agreed to by those
  * who stay ({@link Tenure}). Used by one actor.
@@ -43,10 +50,21 @@ final class FewestDown extends DowningStrategy {
               member -> dev.evergreen.cluster.Member.idOf(member),
               dev.evergreen.cluster.Member.NODES_BY_ADDRESS);
 
-  private final KeepMajority majority;
+  private static final scala.collection.immutable.Set<UniqueAddress> NOBODY =
+      CollectionConverters.asScala(Set.<UniqueAddress>of()).toSet();
 
-  FewestDown(String dataCenter, UniqueAddress self) {
+  private final KeepMajority majority;
+  private final int enough;
+
+  /** How often somebody was to go since who misses whom has changed. */
+  private int looks;
+
+  /**
+   * @param enough so many looks take longer than to notice that a node stands still
+   */
+  FewestDown(String dataCenter, UniqueAddress self, int enough) {
     super(dataCenter, self);
+    this.enough = enough;
     majority = new KeepMajority(dataCenter, Option.apply(dev.evergreen.cluster.Member.HOSTS), self);
   }
 
@@ -63,14 +81,31 @@ final class FewestDown extends DowningStrategy {
   @Override
   public scala.collection.immutable.Set<UniqueAddress> nodesToDown(Decision decision) {
     var theirs = majority.nodesToDown(decision);
-    if (decision != DowningStrategy.DownIndirectlyConnected$.MODULE$
+    if (decision == DowningStrategy.DownSelfQuarantinedByRemote$.MODULE$
         || allMembersInDC().size() > ALL_WATCHED) {
       return theirs;
     }
-    var ours = fewest();
-    return isMajorityWithout(ours)
-        ? CollectionConverters.asScala(ours).<UniqueAddress>toSet()
-        : theirs;
+    var pairs = missing();
+    var gone = CollectionConverters.asJava(theirs);
+    if (decision == DowningStrategy.DownIndirectlyConnected$.MODULE$) {
+      var ours = fewest(pairs);
+      gone = isMajorityWithout(ours) ? ours : gone;
+    }
+    return isCertain(gone, addresses(membersWithRole()), pairs) || ++looks > enough
+        ? CollectionConverters.asScala(gone).<UniqueAddress>toSet()
+        : NOBODY;
+  }
+
+  /**
+   * Whether each of those who go and each of those who stay miss each other.
+   *
+   * @param voters those who go, as far as they decide, and who stays
+   * @param pairs who miss each other
+   */
+  static <N> boolean isCertain(Set<N> gone, Collection<N> voters, Collection<Set<N>> pairs) {
+    return voters.stream()
+        .filter(voter -> !gone.contains(voter))
+        .allMatch(stays -> gone.stream().allMatch(goes -> pairs.contains(Set.of(goes, stays))));
   }
 
   /**
@@ -102,17 +137,27 @@ final class FewestDown extends DowningStrategy {
         || (rest == others && rest > 0 && decisive.limit(1).noneMatch(gone::contains));
   }
 
-  private Set<UniqueAddress> fewest() {
+  private Map<UniqueAddress, Member> byAddress() {
     var members = new HashMap<UniqueAddress, Member>();
     CollectionConverters.asJava(members(true, false))
         .forEach(member -> members.put(member.uniqueAddress(), member));
+    return members;
+  }
+
+  /** Who miss each other. */
+  private Set<Set<UniqueAddress>> missing() {
+    var members = byAddress().keySet();
     var missing = new HashSet<Set<UniqueAddress>>();
     for (var record : CollectionConverters.asJava(reachability().records())) {
-      if (members.containsKey(record.observer()) && members.containsKey(record.subject())) {
+      if (members.contains(record.observer()) && members.contains(record.subject())) {
         missing.add(Set.of(record.observer(), record.subject()));
       }
     }
-    return fewest(missing, Comparator.comparing(members::get, DISPENSABLE));
+    return missing;
+  }
+
+  private Set<UniqueAddress> fewest(Set<Set<UniqueAddress>> pairs) {
+    return fewest(pairs, Comparator.comparing(byAddress()::get, DISPENSABLE));
   }
 
   private static boolean votes(Member member) {
@@ -120,24 +165,30 @@ final class FewestDown extends DowningStrategy {
   }
 
   /**
-   * Those without whom no two of the others miss each other: who misses, or is missed by, the most
-   * first.
+   * The fewest without whom no two of the others miss each other.
    *
-   * @param pairs who miss each other
-   * @param dispensable of those with equally many the greatest goes
+   * @param pairs who miss each other, of up to {@value #ALL_WATCHED} nodes
+   * @param dispensable where some or others may go, those with the greatest do
    */
   static <N> Set<N> fewest(Collection<Set<N>> pairs, Comparator<N> dispensable) {
-    var left = new HashSet<>(pairs);
+    var nodes = pairs.stream().flatMap(Set::stream).distinct().sorted(dispensable).toList();
+    int all = (1 << nodes.size()) - 1;
+    int best = all;
+    for (int some = 0; some <= all; some++) {
+      if (Integer.bitCount(some) <= Integer.bitCount(best)) {
+        var gone = chosen(nodes, some);
+        best = pairs.stream().noneMatch(pair -> Collections.disjoint(pair, gone)) ? some : best;
+      }
+    }
+    return chosen(nodes, best);
+  }
+
+  private static <N> Set<N> chosen(List<N> nodes, int bits) {
     var chosen = new LinkedHashSet<N>();
-    while (!left.isEmpty()) {
-      var counts = new HashMap<N, Integer>();
-      left.forEach(pair -> pair.forEach(node -> counts.merge(node, 1, Integer::sum)));
-      var worst =
-          counts.keySet().stream()
-              .max(Comparator.<N, Integer>comparing(counts::get).thenComparing(dispensable))
-              .orElseThrow();
-      chosen.add(worst);
-      left.removeIf(pair -> pair.contains(worst));
+    for (int i = 0; i < nodes.size(); i++) {
+      if ((bits & 1 << i) != 0) {
+        chosen.add(nodes.get(i));
+      }
     }
     return chosen;
   }
@@ -170,8 +221,10 @@ final class FewestDown extends DowningStrategy {
 
   @Override
   public void setReachability(Reachability reachability) {
+    var before = missing();
     super.setReachability(reachability);
     majority.setReachability(reachability);
+    looks = missing().equals(before) ? looks : 0; // Pekko repeats what has not changed
   }
 
   @Override

@@ -14,17 +14,19 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * What {@link CrashTest} has, where nodes leave and join, or are paused for so long that the others
- * give them up.
+ * give them up. Their states are in PostgreSQL, and those of the others in a file.
  */
 @Timeout(value = 60, unit = TimeUnit.MINUTES)
 final class ChurnTest {
+
+  private static final List<String> OPTIONS = List.of("postgres");
 
   @RegisterExtension static final SharedCluster shared = SharedCluster.onThisMachine();
 
   @Test
   void aNodeThatWasPausedUntilTheOthersGaveItUpIsFencedAndItsProcessExits() throws Exception {
     shared.with(
-        List.of(),
+        OPTIONS,
         cluster -> {
           cluster.write();
           cluster.probe();
@@ -49,7 +51,7 @@ final class ChurnTest {
   @Test
   void nodesLeaveAndJoinUnderLoadWithoutErrorsThatCannotBeRetried() throws Exception {
     shared.with(
-        List.of(),
+        OPTIONS,
         cluster -> {
           var marks = new HashMap<NodeProcess, Integer>();
           cluster.nodes().forEach(node -> marks.put(node, node.mark()));

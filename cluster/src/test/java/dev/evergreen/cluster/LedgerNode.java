@@ -12,6 +12,7 @@ import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
+import dev.evergreen.storage.PostgresStorage;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -183,14 +184,19 @@ final class LedgerNode {
   /**
    * Runs a node until its standard input ends.
    *
-   * @param arguments name, port, link port, seeds separated by commas, the storage's file, and
-   *     options: {@code host=ADDRESS}, which is needed, {@code evidence}, {@code pings} for a
-   *     storage without a fence
+   * @param arguments name, port, link port, seeds separated by commas, the file of SQLite or the
+   *     URL of PostgreSQL, and options: {@code host=ADDRESS}, which is needed, {@code evidence},
+   *     {@code pings} for a storage without a fence
    */
   public static void main(String[] arguments) throws IOException {
     var options = List.of(arguments).subList(5, arguments.length);
+    var states = arguments[4];
     var storage =
-        new HeldStorage(SqliteStorage.open(Path.of(arguments[4])), !options.contains("pings"));
+        new HeldStorage(
+            states.startsWith("jdbc:")
+                ? PostgresStorage.open(states)
+                : SqliteStorage.open(Path.of(states)),
+            !options.contains("pings"));
     var builder =
         ClusterNode.builder()
             .name("ledgers")

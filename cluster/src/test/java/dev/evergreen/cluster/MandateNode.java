@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
@@ -33,6 +34,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
   private static final long TICK = 200 * MILLI;
   private static final long PAUSE = 2_200 * MILLI;
   private static final long STABLE = 1_000 * MILLI;
+  private static final int ENOUGH_LOOKS = 1 + (int) (PAUSE / TICK);
   private static final long WEAKLY = 1_500 * MILLI;
   private static final long CONNECTED = 900 * MILLI;
   private static final Duration UNREACHED = Duration.ofSeconds(4);
@@ -61,6 +63,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
   private Set<NodeId> unreachable = Set.of();
   private Set<NodeId> resolving = Set.of();
   private long resolvingSince;
+  private int looks;
   private long coordinatesSince = Long.MAX_VALUE;
   private long convergedAt;
 
@@ -197,6 +200,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
     if (missedThen.equals(missedNow)) {
       return;
     }
+    looks = 0;
     now.parts()
         .forEach(
             (node, part) -> {
@@ -584,19 +588,29 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
       resolvingSince = now;
     }
     if (!missing.isEmpty() && now - resolvingSince > STABLE && gossip.isLeader(id)) {
-      resolvingSince = now;
-      var fewest = FewestDown.fewest(pairs, Member.NODES_BY_ADDRESS);
-      if (isMajorityWithout(fewest)) {
-        fewest.forEach(this::down);
-      } else if (isMajorityWithout(missing)) {
-        missing.forEach(this::down);
-      } else {
-        gossip.parts().keySet().stream()
-            .filter(node -> node.equals(id) || !missing.contains(node))
+      var gone = whoGoes(pairs, missing);
+      if (FewestDown.isCertain(gone, roster().voters(), pairs) || ++looks > ENOUGH_LOOKS) {
+        resolvingSince = now;
+        gone.stream()
             .sorted((one, other) -> Boolean.compare(one.equals(id), other.equals(id)))
             .forEach(this::down);
       }
     }
+  }
+
+  private Set<NodeId> whoGoes(Set<Set<NodeId>> pairs, Set<NodeId> missing) {
+    var fewest = FewestDown.fewest(pairs, Member.NODES_BY_ADDRESS);
+    if (isMajorityWithout(fewest)) {
+      return fewest;
+    }
+    if (isMajorityWithout(missing)) {
+      return missing;
+    }
+    var smaller = new TreeSet<>(Member.NODES_BY_ADDRESS);
+    smaller.addAll(gossip.parts().keySet());
+    smaller.removeAll(missing);
+    smaller.add(id);
+    return smaller;
   }
 
   private boolean isMajorityWithout(Set<NodeId> gone) {

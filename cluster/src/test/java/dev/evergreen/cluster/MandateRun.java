@@ -42,10 +42,10 @@ public final class MandateRun implements MandateTrials {
       case PINGED_WITH_EVIDENCE -> any(random, false, true);
       case LAST_ONES_FENCED -> odd(random, true, Faults.SOME_DIE_WHILE_ONE_LEAVES);
       case LAST_ONES_PINGED -> odd(random, false, Faults.SOME_DIE_WHILE_ONE_LEAVES);
-      case FEWER_DIE_FENCED -> odd(random, true, Faults.FEWER_THAN_HALF_DIE);
-      case FEWER_DIE_PINGED -> odd(random, false, Faults.FEWER_THAN_HALF_DIE);
       case FEWER_REFUSED_FENCED -> odd(random, true, Faults.FEWER_THAN_HALF_ARE_REFUSED);
       case FEWER_REFUSED_PINGED -> odd(random, false, Faults.FEWER_THAN_HALF_ARE_REFUSED);
+      case FEWER_STRUCK_FENCED -> odd(random, true, Faults.FEWER_THAN_HALF_ARE_STRUCK);
+      case FEWER_STRUCK_PINGED -> odd(random, false, Faults.FEWER_THAN_HALF_ARE_STRUCK);
     };
   }
 

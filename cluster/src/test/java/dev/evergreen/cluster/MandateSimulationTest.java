@@ -164,17 +164,20 @@ final class MandateSimulationTest {
             "healthy ones have ended"),
         // Who was given up a moment ago counts no more.
         new Broken(
-            "LinkEvidence",
-            " + tenure.givenUpCount();",
-            ";",
-            Kind.FEWER_REFUSED_FENCED,
+            "LinkEvidence", " + tenure.givenUpCount();", ";", Kind.PINGED_WITH_EVIDENCE, MISSED),
+        // Whoever is missed by one goes at once.
+        new Broken(
+            "FewestDown",
+            ".filter(voter -> !gone.contains(voter))",
+            ".filter(voter -> false)",
+            Kind.FEWER_STRUCK_FENCED,
             "healthy ones have ended"),
         // Nobody decides.
         new Broken(
             "Tenure",
             "return !agreed.contains(self) || isMajority(voters::contains, agreed);",
             "return false;",
-            Kind.FEWER_DIE_FENCED,
+            Kind.FEWER_STRUCK_FENCED,
             "healthy ones have ended"),
         // Who leaves is asked whether it has agreed.
         new Broken(

@@ -15,10 +15,10 @@ public interface MandateTrials {
     PINGED_WITH_EVIDENCE,
     LAST_ONES_FENCED,
     LAST_ONES_PINGED,
-    FEWER_DIE_FENCED,
-    FEWER_DIE_PINGED,
     FEWER_REFUSED_FENCED,
-    FEWER_REFUSED_PINGED
+    FEWER_REFUSED_PINGED,
+    FEWER_STRUCK_FENCED,
+    FEWER_STRUCK_PINGED
   }
 
   /** What failed; null if nothing did. */

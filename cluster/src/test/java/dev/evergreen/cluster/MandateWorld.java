@@ -5,6 +5,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -39,10 +40,13 @@ final class MandateWorld {
     ANY,
     /** One node leaves while as many die as stay, less one: nobody comes again. */
     SOME_DIE_WHILE_ONE_LEAVES,
-    /** Fewer than half die, and nobody else may end. */
-    FEWER_THAN_HALF_DIE,
     /** Fewer than half cannot reach some others, whose hosts refuse them; nobody else may end. */
-    FEWER_THAN_HALF_ARE_REFUSED
+    FEWER_THAN_HALF_ARE_REFUSED,
+    /**
+     * Fewer than half stand still, are cut off from all others and reach them again, die and leave;
+     * nobody else may end.
+     */
+    FEWER_THAN_HALF_ARE_STRUCK
   }
 
   /**
@@ -75,9 +79,6 @@ final class MandateWorld {
     }
   }
 
-  private static final Set<Faults> FEWER =
-      Set.of(Faults.FEWER_THAN_HALF_DIE, Faults.FEWER_THAN_HALF_ARE_REFUSED);
-
   final Setting setting;
   final VirtualTime time;
   final FencedStates states;
@@ -93,6 +94,9 @@ final class MandateWorld {
 
   /** Links have connections of their own. */
   private final Set<List<String>> cutForPekko = new HashSet<>();
+
+  /** Nothing goes wrong with them. */
+  private final List<MandateNode> healthy = new ArrayList<>();
 
   private int lostOneIn;
   private int standsStillWhenGiven;
@@ -130,14 +134,12 @@ final class MandateWorld {
     switch (setting.faults()) {
       case ANY -> anyFaults();
       case SOME_DIE_WHILE_ONE_LEAVES -> someDieWhileOneLeaves();
-      case FEWER_THAN_HALF_DIE -> fewerThanHalfDie();
       case FEWER_THAN_HALF_ARE_REFUSED -> fewerThanHalfAreRefused();
+      case FEWER_THAN_HALF_ARE_STRUCK -> fewerThanHalfAreStruck();
     }
     end();
     checkAllGoesOn();
-    if (FEWER.contains(setting.faults())) {
-      checkTheOthersAreLeft();
-    }
+    checkTheOthersAreLeft();
   }
 
   private NodeId newLife(String address) {
@@ -421,8 +423,12 @@ final class MandateWorld {
   }
 
   private void pause(MandateNode node) {
+    pause(node, 10 * SECOND);
+  }
+
+  private void pause(MandateNode node, long mostNanos) {
     node.process.pause(setting.fenced() && random.nextBoolean());
-    time.world().after(random.nextLong(10 * SECOND), node.process::resume);
+    time.world().after(random.nextLong(mostNanos), node.process::resume);
   }
 
   private void comeAgain() {
@@ -440,11 +446,6 @@ final class MandateWorld {
   private void someDieWhileOneLeaves() {
     var leaves = any(fewerThanHalfAreKilled());
     time.world().after(random.nextLong(6 * SECOND), leaves::leave);
-    pause(6 * SECOND);
-  }
-
-  private void fewerThanHalfDie() {
-    fewerThanHalfAreKilled();
     pause(6 * SECOND);
   }
 
@@ -474,6 +475,39 @@ final class MandateWorld {
     pause(12 * SECOND);
   }
 
+  private void fewerThanHalfAreStruck() {
+    healthy.addAll(order);
+    Collections.shuffle(healthy, random);
+    var few = new ArrayList<MandateNode>();
+    for (int i = 0; i < dying(); i++) {
+      few.add(healthy.removeLast());
+    }
+    long until = now() + random.nextLong(8, 20) * SECOND;
+    while (now() < until) {
+      pause(random.nextLong(SECOND / 2));
+      strike(any(few));
+    }
+  }
+
+  private void strike(MandateNode one) {
+    switch (random.nextInt(32)) {
+      case 0 -> cutOff(one, cutForPekko);
+      case 1 -> cutOff(one, cut);
+      case 2, 3 -> {
+        for (var wires : List.of(cut, cutForPekko)) {
+          wires.removeIf(wire -> wire.contains(one.id.address()));
+        }
+      }
+      case 4 -> one.process.kill();
+      case 5 -> one.leave();
+      default -> {
+        if (one.process.isRunning()) {
+          pause(one, 4 * SECOND);
+        }
+      }
+    }
+  }
+
   /** Each within three seconds; answers who is left. */
   private List<MandateNode> fewerThanHalfAreKilled() {
     var left = new ArrayList<>(order);
@@ -491,8 +525,9 @@ final class MandateWorld {
 
   private void checkTheOthersAreLeft() {
     var left = running(MandateNode::takesPart);
-    if (left.size() < setting.nodes() - dying()) {
-      throw new AssertionError("healthy ones have ended: left are " + left);
+    boolean fewer = setting.faults() == Faults.FEWER_THAN_HALF_ARE_REFUSED;
+    if (!left.containsAll(healthy) || (fewer && left.size() < setting.nodes() - dying())) {
+      throw new AssertionError("healthy ones have ended: left are " + left + " of " + healthy);
     }
   }
 

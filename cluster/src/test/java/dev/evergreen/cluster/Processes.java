@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import dev.evergreen.storage.PostgresServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -22,7 +23,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A cluster of child processes over one storage file, and the checks of what must hold in it. */
+/** A cluster of child processes over one storage, and the checks of what must hold in it. */
 final class Processes implements AutoCloseable {
 
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
@@ -56,6 +57,7 @@ final class Processes implements AutoCloseable {
   private static final int FIRST_PORT = 21_000;
 
   private final Path directory;
+  private final String states;
   private final List<String> options;
   private final Place usual = Place.onThisMachine();
   private final Map<String, Place> places;
@@ -64,13 +66,17 @@ final class Processes implements AutoCloseable {
   private final List<NodeProcess> all = new ArrayList<>();
   private long probes;
 
-  /** With places for nodes that shall not run just here. */
-  Processes(List<String> options, Map<String, Place> places, String... names) {
-    try {
-      this.directory = Files.createTempDirectory("evergreen-cluster");
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  /**
+   * With places for nodes that shall not run just here.
+   *
+   * @param options those of {@link LedgerNode}, and {@code postgres} for states in PostgreSQL
+   */
+  Processes(List<String> options, Map<String, Place> places, String... names) throws Exception {
+    this.directory = Files.createTempDirectory("evergreen-cluster");
+    this.states =
+        options.contains("postgres")
+            ? PostgresServer.get().newSchema()
+            : directory.resolve("ledgers.db").toString();
     this.options = options;
     this.places = places;
     int port = FIRST_PORT;
@@ -114,11 +120,7 @@ final class Processes implements AutoCloseable {
         });
     var arguments =
         new ArrayList<>(
-            List.of(
-                port(name),
-                port(name + " links"),
-                String.join(",", seeds),
-                directory.resolve("ledgers.db").toString()));
+            List.of(port(name), port(name + " links"), String.join(",", seeds), states));
     arguments.addAll(options);
     arguments.add("host=" + place(name).host());
     var process = NodeProcess.start(place(name).prefix(), name, arguments);

@@ -58,7 +58,7 @@ final class SharedCluster implements AfterAllCallback {
     }
   }
 
-  private Processes begin() {
+  private Processes begin() throws Exception {
     var places = Map.<String, Processes.Place>of();
     if (inNamespaces) {
       network = Namespaces.orSkip(NAMES);

@@ -1,5 +1,6 @@
 package dev.evergreen.storage;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +9,7 @@ import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -31,10 +33,32 @@ final class WorkersTest {
     }
   }
 
+  /** It goes on before that, and may change what it gave. */
+  @Test
+  void whatAnInterruptedCallerGaveIsSavedAsItWasThen() throws Exception {
+    var saved = new LinkedBlockingQueue<Byte>();
+    try (var workers = new Workers("test", "nowhere", Duration.ofSeconds(60))) {
+      var state = new byte[] {1};
+      var caller = new FutureTask<>(() -> refusal(workers, state));
+      var thread = Thread.ofPlatform().start(caller);
+      while (thread.getState() != Thread.State.TIMED_WAITING) {
+        Thread.onSpinWait();
+      }
+      thread.interrupt();
+      assertSays("it may still happen", caller.get());
+      state[0] = 2;
+      workers.startSaving(1, 1, batch -> batch.forEach(save -> saved.add(save.state()[0])));
+      assertEquals((byte) 1, saved.take());
+    }
+  }
+
   private static StorageException refusal(Workers workers) {
+    return refusal(workers, new byte[0]);
+  }
+
+  private static StorageException refusal(Workers workers, byte[] state) {
     return assertThrows(
-        StorageException.class,
-        () -> workers.save(Callers.grain(0), Storage.NONE, new byte[0], null));
+        StorageException.class, () -> workers.save(Callers.grain(0), Storage.NONE, state, null));
   }
 
   private static void assertSays(String part, StorageException refusal) {
