@@ -6,8 +6,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.Collections;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.WeakHashMap;
 import java.util.concurrent.Executor;
 import org.eclipse.jetty.io.ByteBufferPool;
 import org.eclipse.jetty.io.ManagedSelector;
@@ -33,7 +34,7 @@ final class Door extends ServerConnector {
   private final Peers peers;
 
   /** Of those that had sent something before they were accepted and are not opened yet. */
-  private final Map<SelectableChannel, Byte> firstBytes = new ConcurrentHashMap<>();
+  private final Map<SelectableChannel, Byte> firstBytes = Collections.synchronizedMap(new WeakHashMap<>());
 
   Door(
       Server server,
@@ -90,12 +91,6 @@ final class Door extends ServerConnector {
         } catch (IOException e) {
           return false;
         }
-      }
-
-      @Override
-      protected void onAcceptFailed(SelectableChannel channel, Throwable cause) {
-        firstBytes.remove(channel);
-        super.onAcceptFailed(channel, cause);
       }
 
       @Override
