@@ -7,12 +7,14 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.io.content.ContentSourceCompletableFuture;
 import org.eclipse.jetty.util.Fields;
 import org.jspecify.annotations.Nullable;
 
@@ -210,62 +212,67 @@ final class Exchange implements Request {
     if (request.getLength() > most) {
       throw tooLarge(most);
     }
-    long deadline = System.nanoTime() + settings.requestWithin().toNanos();
-    var body = new ByteArrayOutputStream(Math.max(64, (int) request.getLength()));
-    boolean waited = false;
-    while (true) {
-      var chunk = request.read();
-      if (chunk == null) {
-        waited = true;
-        deadline += awaitContent(Duration.ofNanos(deadline - System.nanoTime()));
-        continue;
-      }
-      try {
-        if (Content.Chunk.isFailure(chunk)) {
-          throw new WebException(400, "malformed", "The request's body ended early.");
-        }
-        if (chunk.remaining() > most - body.size()) {
-          throw tooLarge(most);
-        }
-        var bytes = new byte[chunk.remaining()];
-        chunk.getByteBuffer().get(bytes);
-        body.writeBytes(bytes);
-        if (chunk.isLast()) {
-          if (waited) {
-            callerByNow();
-          }
-          return body.toByteArray();
-        }
-      } finally {
-        chunk.release();
-      }
-    }
-  }
-
-  /**
-   * Answers for how many nanoseconds a place was waited for when it had come, which is none of the
-   * client's time.
-   */
-  private long awaitContent(Duration limit) {
-    var arrived = new CountDownLatch(1);
-    request.demand(arrived::countDown);
-    var arrivedAt = new AtomicLong();
+    var body = new Body(request, most);
+    body.parse();
+    boolean waits = !body.isDone();
     try {
-      leaveFor(
-          () -> {
-            await(arrived, limit);
-            arrivedAt.set(System.nanoTime());
-          });
-      return System.nanoTime() - arrivedAt.get();
+      if (waits) {
+        leaveFor(() -> await(body, patience()));
+        callerByNow();
+      }
+      return body.get();
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof WebException refused
+          ? refused
+          : new WebException(400, "malformed", "The request's body ended early.");
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failures.stopped();
     }
   }
 
-  private static void await(CountDownLatch arrived, Duration limit) throws InterruptedException {
-    if (!arrived.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+  /**
+   * Some have more of it than others, so that those who came together, and are refused or come
+   * again then, do not all do so at once.
+   */
+  private Duration patience() {
+    long least = settings.requestWithin().toNanos();
+    return Duration.ofNanos(least + ThreadLocalRandom.current().nextLong(1 + least / 4));
+  }
+
+  private static void await(Body body, Duration limit) throws InterruptedException {
+    try {
+      body.get(limit.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException e) {
+      // It has ended early, or is too large: told when it is taken.
+    } catch (TimeoutException e) {
       throw new WebException(408, "slow-request", "The request's body did not arrive in time.");
+    }
+  }
+
+  /**
+   * A body, gathered by who learns that a part of it has come: so those who send theirs byte by
+   * byte wake nobody. What holds a part is given back at once.
+   */
+  private static final class Body extends ContentSourceCompletableFuture<byte[]> {
+    private final ByteArrayOutputStream bytes;
+    private final int most;
+
+    Body(org.eclipse.jetty.server.Request request, int most) {
+      super(request);
+      this.bytes = new ByteArrayOutputStream(Math.max(64, (int) request.getLength()));
+      this.most = most;
+    }
+
+    @Override
+    protected byte @Nullable [] parse(Content.Chunk chunk) {
+      if (chunk.remaining() > most - bytes.size()) {
+        throw tooLarge(most);
+      }
+      var part = new byte[chunk.remaining()];
+      chunk.getByteBuffer().get(part);
+      bytes.writeBytes(part);
+      return chunk.isLast() ? bytes.toByteArray() : null;
     }
   }
 

@@ -9,6 +9,7 @@ import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.io.ManagedSelector;
 import org.eclipse.jetty.io.SocketChannelEndPoint;
 import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.util.BufferUtil;
 import org.eclipse.jetty.util.thread.Scheduler;
 import org.eclipse.jetty.websocket.core.WebSocketConnection;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +33,9 @@ final class Peer extends SocketChannelEndPoint {
   /** How it takes what is written to it; that is written by one thread at a time. */
   final Pace pace;
 
+  /** What it sent first, if that is not read yet. Of the thread that reads. */
+  private volatile @Nullable Byte firstByte;
+
   /** Whether it has not taken all. Of the thread that writes. */
   private volatile boolean blocked;
 
@@ -40,11 +44,13 @@ final class Peer extends SocketChannelEndPoint {
       SocketChannel channel,
       ManagedSelector selector,
       SelectionKey key,
-      Scheduler scheduler) {
+      Scheduler scheduler,
+      @Nullable Byte firstByte) {
     super(channel, selector, key, scheduler);
     this.peers = peers;
     this.pace = peers.pace();
     this.address = Peers.address(getRemoteSocketAddress());
+    this.firstByte = firstByte;
   }
 
   /** The peer that a request came from. */
@@ -73,6 +79,23 @@ final class Peer extends SocketChannelEndPoint {
     super.onClose(cause);
   }
 
+  @Override
+  public @Nullable Runnable onSelected() {
+    var task = super.onSelected();
+    return task == null ? null : new Turn(task, address);
+  }
+
+  /**
+   * What is to be done as something came, or can be sent; never by the selector, though much of it
+   * waits for nothing, as there all that others do would be behind it.
+   */
+  private record Turn(Runnable task, Object client) implements ClientTurns.Task {
+    @Override
+    public void run() {
+      task.run();
+    }
+  }
+
   /** A request of it is worked on, until {@link #end}. */
   void begin() {
     working = true;
@@ -82,6 +105,18 @@ final class Peer extends SocketChannelEndPoint {
   void end() {
     idleSinceNanos = System.nanoTime();
     working = false;
+  }
+
+  @Override
+  public int fill(ByteBuffer buffer) throws IOException {
+    var first = firstByte;
+    if (first == null || BufferUtil.space(buffer) == 0) {
+      return super.fill(buffer);
+    }
+    firstByte = null;
+    BufferUtil.append(buffer, first);
+    // An end is told the next time.
+    return 1 + Math.max(0, super.fill(buffer));
   }
 
   @Override

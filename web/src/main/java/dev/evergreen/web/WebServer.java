@@ -8,8 +8,6 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.URI;
 import java.net.UnknownHostException;
-import java.nio.channels.SelectionKey;
-import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,8 +31,6 @@ import java.util.stream.Collectors;
 import org.eclipse.jetty.http.UriCompliance;
 import org.eclipse.jetty.io.ArrayByteBufferPool;
 import org.eclipse.jetty.io.ByteBufferPool;
-import org.eclipse.jetty.io.ManagedSelector;
-import org.eclipse.jetty.io.SocketChannelEndPoint;
 import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
@@ -142,7 +138,9 @@ public final class WebServer implements AutoCloseable {
     threads.setName("evergreen-web");
     threads.setReservedThreads(0);
     threads.setVirtualThreadsExecutor(
-        Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("evergreen-web-", 0).factory()));
+        new ClientTurns(
+            Executors.newThreadPerTaskExecutor(
+                Thread.ofVirtual().name("evergreen-web-", 0).factory())));
     return threads;
   }
 
@@ -160,20 +158,7 @@ public final class WebServer implements AutoCloseable {
     factories.add(new HttpConnectionFactory(http));
     int selectors = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, 4);
     var connector =
-        new ServerConnector(
-            server,
-            null,
-            null,
-            buffers,
-            0,
-            selectors,
-            factories.toArray(ConnectionFactory[]::new)) {
-          @Override
-          protected SocketChannelEndPoint newEndPoint(
-              SocketChannel channel, ManagedSelector selector, SelectionKey key) {
-            return new Peer(peers, channel, selector, key, getScheduler());
-          }
-        };
+        new Door(server, buffers, selectors, peers, factories.toArray(ConnectionFactory[]::new));
     connector.setHost(builder.address().getHostAddress());
     connector.setPort(builder.port);
     // None at all would be 0.

@@ -42,7 +42,7 @@ import java.util.function.Consumer;
  * @param heartbeatEvery how often a live connection is written to when there is nothing to say
  * @param silenceAfter a WebSocket that sends nothing for so long is cut
  * @param stallAfter a connection that takes nothing of what is written to it for so long is cut
- * @param requestWithin how long a client may take to send a request
+ * @param requestWithin how long a client may take to send a request; a body up to a quarter longer
  * @param firstResultWithin how long a plain GET waits for a view's first result
  * @param keepViewFor how long a computation goes on after the last one who looked has left
  * @param callerDoubtFor how long a live connection goes on at most, and for three quarters of it at

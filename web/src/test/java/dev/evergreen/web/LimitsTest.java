@@ -9,6 +9,8 @@ import dev.evergreen.core.Grain;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.live.HandNode;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.http.HttpResponse;
@@ -410,15 +412,72 @@ final class LimitsTest {
           CompletableFuture.supplyAsync(
               () -> Http.post(server, "/commands/hold", "{}").statusCode());
       assertTrue(begun.await(20, TimeUnit.SECONDS));
-      client.send("}");
-      Await.until("too late", () -> System.nanoTime() - began > within.toNanos());
+      client.send("}" + " ".repeat(98));
+      Await.until("too late", () -> System.nanoTime() - began > within.toNanos() * 3 / 2);
       hold.countDown();
       assertEquals(204, holder.join());
-      // As long as it waits for its place no other request is served.
-      Await.until("waits", () -> Http.get(server, "/live/value").statusCode() == 200);
+      assertEquals(204, client.status());
+    }
+  }
+
+  /** Seen: each byte of a body woke who waited for it, for which it needed a place. */
+  @Test
+  void aBodyNeedsNoPlaceBeforeAllOfItHasCome() throws Exception {
+    try (var server = atATime(1, Duration.ofMinutes(1), Duration.ofMillis(1));
+        var client = new RawClient(server)) {
+      client.send(HALF.formatted("anybody"));
+      Await.until("heard", () -> server.counts().requests() == 1);
+      Await.until("served", () -> Http.get(server, "/live/value").statusCode() == 200);
+      var holder =
+          CompletableFuture.supplyAsync(
+              () -> Http.post(server, "/commands/hold", "{}").statusCode());
+      assertTrue(begun.await(20, TimeUnit.SECONDS));
+      client.send("}");
+      client.impatient(Duration.ofMillis(100));
+      assertThrows(SocketTimeoutException.class, client::status);
+      client.impatient(Duration.ofSeconds(20));
+      hold.countDown();
+      assertEquals(204, holder.join());
       client.send(" ".repeat(98));
       assertEquals(204, client.status());
     }
+  }
+
+  /** The first byte is read when a connection is accepted, if it has come by then. */
+  @Test
+  void allOfARequestIsReadThoughSomeOfItCameBeforeItsConnectionWasAccepted() throws Exception {
+    var server = start(WebSettings.DEFAULT);
+    var request = RawClient.lines("GET /live/value HTTP/1.1", "Connection: close", "", "");
+    // Some are accepted after they have sent, some before.
+    for (int part : new int[] {request.length(), 1, 2}) {
+      var clients = new ArrayList<RawClient>();
+      for (int i = 0; i < 50; i++) {
+        var client = new RawClient(server);
+        clients.add(client);
+        client.send(request.substring(0, part));
+      }
+      for (var client : clients) {
+        client.send(request.substring(part));
+      }
+      for (var client : clients) {
+        assertEquals(200, client.status());
+        client.close();
+      }
+    }
+    assertEquals(0, server.counts().malformed());
+  }
+
+  @Test
+  void whoHasHungUpBeforeItsConnectionWasAcceptedLeavesNothing() throws Exception {
+    var server = start(WebSettings.DEFAULT);
+    for (int i = 0; i < 200; i++) {
+      try (var socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+        socket.setSoLinger(i % 2 == 0, 0);
+      }
+    }
+    assertEquals(200, Http.get(server, "/live/value").statusCode());
+    // That of the client which has just asked is kept open.
+    Await.until("closed", () -> server.counts().connections() <= 1);
   }
 
   /** Seen: a few slow views kept everybody out. */
@@ -485,10 +544,14 @@ final class LimitsTest {
   }
 
   private WebServer atATime(int requests, Duration within) {
+    return atATime(requests, within, Duration.ofMinutes(1));
+  }
+
+  private WebServer atATime(int requests, Duration within, Duration goOnWithin) {
     return WebServer.builder(new HandNode())
         .port(0)
         .behind(Proxies.xForwardedFor("127.0.0.1"))
-        .goOnWithin(Duration.ofMinutes(1))
+        .goOnWithin(goOnWithin)
         .settings(
             WebSettings.DEFAULT
                 .withMaxRequests(requests)

@@ -1,0 +1,65 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.Executor;
+import org.junit.jupiter.api.Test;
+
+/** In which order clients are worked for. */
+final class ClientTurnsTest {
+
+  private record Asked(String client, Runnable what) implements ClientTurns.Task {
+    @Override
+    public void run() {
+      what.run();
+    }
+  }
+
+  private final Queue<Runnable> threads = new ArrayDeque<>();
+  private final Executor turns = new ClientTurns(threads::add);
+  private final List<String> done = new ArrayList<>();
+
+  private void ask(String client) {
+    turns.execute(new Asked(client, () -> done.add(client)));
+  }
+
+  private void runThreads() {
+    while (!threads.isEmpty()) {
+      threads.remove().run();
+    }
+  }
+
+  @Test
+  void whoAsksForLittleIsNotBehindAllThatAnotherAsksFor() {
+    for (var client : List.of("much", "much", "much", "much", "little")) {
+      ask(client);
+    }
+    runThreads();
+    assertEquals(List.of("much", "little", "much", "much", "much"), done);
+  }
+
+  @Test
+  void allHaveTheirTurnsAlsoWhenTheyAskAnew() {
+    ask("one");
+    ask("one");
+    ask("two");
+    threads.remove().run();
+    ask("two");
+    ask("three");
+    runThreads();
+    assertEquals(List.of("one", "two", "one", "three", "two"), done);
+  }
+
+  @Test
+  void whatIsNobodysWaitsForNoTurn() {
+    ask("one");
+    turns.execute(() -> done.add("nobody's"));
+    ask("one");
+    runThreads();
+    assertEquals(List.of("one", "nobody's", "one"), done);
+  }
+}
