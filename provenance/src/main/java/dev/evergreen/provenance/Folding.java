@@ -3,6 +3,7 @@ package dev.evergreen.provenance;
 import java.time.Instant;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -95,10 +96,28 @@ final class Folding {
   /** Of a connection, whether the next operation that has parts, if there is one, is needed. */
   private final Map<Long, Boolean> wholeNeeded = new HashMap<>();
 
+  /** Connections of which one was shown behind which no later one looks for anything. */
+  private final Set<Long> searched = new HashSet<>();
+
   /** Whether an answer may need the operation, which may be a part of one that was shown before. */
   boolean isNeededPart(Operation operation) {
     // Else one that is not shown, since it is newer or has not ended, may have it as a part.
     return wholeNeeded.getOrDefault(operation.connection(), true);
+  }
+
+  /** Whether none of its connection looks for the operation: one between them ends the search. */
+  boolean isOutOfSearch(Operation operation) {
+    return searched.contains(operation.connection());
+  }
+
+  /**
+   * Notes that none of its connection looks for what came before the operation. Whether it is the
+   * first to say so of those that are shown; without it a later one would look too far.
+   */
+  boolean endsSearch(Operation operation) {
+    return searched.size() < MOST_CONNECTIONS
+        ? searched.add(operation.connection())
+        : !isOutOfSearch(operation);
   }
 
   /** Of cells it holds so many bytes at most. */
@@ -162,16 +181,25 @@ final class Folding {
    * @param over whether it had its end before anything was sent that is not shown
    */
   boolean isNeeded(Operation operation, List<Touch> touches, boolean over) {
+    return isNeeded(operation, touches, over, false);
+  }
+
+  /**
+   * The same of one that is kept in any case, if it is: with what it has written comes what that
+   * depends on.
+   */
+  boolean isNeeded(Operation operation, List<Touch> touches, boolean over, boolean kept) {
     beginsAt(operation.row());
     boolean needed =
-        touches.stream()
-            .anyMatch(touch -> touch.writes() && (!over || isOpen(touch.cell(), operation)));
+        kept
+            || touches.stream()
+                .anyMatch(touch -> touch.writes() && (!over || isOpen(touch.cell(), operation)));
     if (!operation.parts().isEmpty()) {
       noteWhole(operation.connection(), needed);
     }
     if (!needed) {
       touches.stream().filter(Touch::writes).forEach(touch -> cover(touch.cell()));
-    } else {
+    } else if (touches.stream().anyMatch(Touch::writes)) {
       if (over && !operation.outcomeUnknown()) {
         touches.stream()
             .filter(Folding::certainlyReplaces)

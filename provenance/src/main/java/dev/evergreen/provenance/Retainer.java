@@ -299,9 +299,32 @@ final class Retainer {
       var _ = folding.isNeeded(operation, notes.touches(operation), false);
       return true;
     }
-    return rows.kind(operation.epoch()).mayBePart(operation)
-        ? folding.isNeededPart(operation)
-        : folding.isNeeded(operation, notes.touches(operation), shown.end() <= end);
+    var kind = rows.kind(operation.epoch());
+    if (kind.mayBePart(operation)) {
+      return folding.isNeededPart(operation);
+    }
+    boolean sought = kind.isSought(operation);
+    boolean wanted =
+        sought
+            ? !folding.isOutOfSearch(operation)
+            : kind.endsSearch(operation) && folding.endsSearch(operation);
+    boolean kept = wanted && goesOn(operation.connection(), end);
+    // What is sought is of use to nobody else.
+    var touches = sought ? List.<Touch>of() : notes.touches(operation);
+    return folding.isNeeded(operation, touches, shown.end() <= end, kept);
+  }
+
+  /** Whether a connection did something from a row on, or may do so still. */
+  private boolean goesOn(long connection, long row) throws SQLException {
+    var select =
+        statements.of(
+            "select 1 from connection c where id = ? and until is not null"
+                + " and not exists (select 1 from op where op.connection = c.id and seq >= ?)");
+    select.setLong(1, connection);
+    select.setLong(2, row);
+    try (var found = select.executeQuery()) {
+      return !found.next();
+    }
   }
 
   private void remove(List<Shown> gone) throws SQLException {

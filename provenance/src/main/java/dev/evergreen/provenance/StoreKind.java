@@ -118,6 +118,19 @@ public interface StoreKind {
   }
 
   /**
+   * Whether later operations of its connection look for it, beside what may be a part of them, up
+   * to one that {@linkplain #endsSearch ends} that: to no other is it of use.
+   */
+  default boolean isSought(Operation operation) {
+    return false;
+  }
+
+  /** Whether none of its connection that comes later looks for anything before it. */
+  default boolean endsSearch(Operation operation) {
+    return false;
+  }
+
+  /**
    * The operations that the store carried out at this one's place, each with its reply. None if
    * there are none, and also if it cannot be told which they are: the specification is then asked
    * what the operation itself touches, which is whatever such parts could have written.

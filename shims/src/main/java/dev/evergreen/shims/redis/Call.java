@@ -380,9 +380,13 @@ final class Call {
 
   /** Whether the key is gone. */
   boolean expired(Entry entry) {
+    return expired(entry, state());
+  }
+
+  static boolean expired(Entry entry, State state) {
     var deadline = entry.deadline();
     return deadline != null
-        && (deadline.equals(Deadline.OVER) || state().hasPassed(deadline.moment()));
+        && (deadline.equals(Deadline.OVER) || state.hasPassed(deadline.moment()));
   }
 
   boolean exists(Cell key) {

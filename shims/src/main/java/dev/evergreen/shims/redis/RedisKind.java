@@ -168,6 +168,16 @@ public final class RedisKind implements StoreKind {
     return isQueued(operation) || is(operation, "MULTI");
   }
 
+  @Override
+  public boolean isSought(Operation operation) {
+    return Transactions.isSought(operation);
+  }
+
+  @Override
+  public boolean endsSearch(Operation operation) {
+    return Transactions.endsSearch(operation);
+  }
+
   /**
    * Of an EXEC, what was queued since MULTI, each with its element of the reply; without one if the
    * outcome is unknown, or the reply is hidden or was too long to be kept whole, and then at least

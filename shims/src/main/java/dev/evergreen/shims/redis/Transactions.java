@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +26,11 @@ import org.jspecify.annotations.Nullable;
 final class Transactions {
   static final String FAMILY = "transactions";
   private static final Cell WATCHES = Cell.of("w");
+
+  /** They change what is watched. */
+  private static final List<String> WATCHING =
+      List.of("WATCH", "UNWATCH", "EXEC", "DISCARD", "RESET");
+
   private static final Bytes NIL = Bytes.of("*-1\r\n");
   private static final Bytes NIL_OF_THREE = Bytes.of("_\r\n");
   private static final Bytes OK = Bytes.of("+OK\r\n");
@@ -91,10 +97,17 @@ final class Transactions {
    * A key that is watched.
    *
    * @param since the row of the WATCH
+   * @param over whether it had expired by then, and counts as not there, removed or not
    */
-  private record Watch(Cell key, long since, Written written) {
+  private record Watch(Cell key, long since, boolean over, Written written) {
     Watch after(Written more) {
-      return more.compareTo(written) > 0 ? new Watch(key, since, more) : this;
+      return more.compareTo(written) > 0 ? new Watch(key, since, over, more) : this;
+    }
+
+    /** What is there, as far as it counts. */
+    @Nullable Object value(State state) {
+      var value = known(state, key);
+      return over && hasExpired(value, state) ? null : value;
     }
   }
 
@@ -133,8 +146,9 @@ final class Transactions {
     }
     var watches = new HashMap<>(Watches.in(call.state()).all);
     for (int i = 1; i < call.words(); i++) {
-      var watch = new Watch(call.key(i), call.operation().row(), Written.NO);
-      watches.put(cell(call, i), watch);
+      var key = call.key(i);
+      boolean over = hasExpired(known(call.state(), key), call.state());
+      watches.put(cell(call, i), new Watch(key, call.operation().row(), over, Written.NO));
     }
     call.state().put(WATCHES, new Watches(Map.copyOf(watches)));
     return Call.OK;
@@ -160,16 +174,24 @@ final class Transactions {
     return switch (found) {
       case YES -> Resp.NIL;
       case MAYBE -> throw new UnsupportedOperationException("what was written is not known");
-      // It would have been carried out.
-      case NO -> Call.OK;
+      case NO -> {
+        if (Set.copyOf(call.from(1)).size() < call.words() - 1) {
+          throw new UnsupportedOperationException("what was written between two of its WATCHes");
+        }
+        // It would have been carried out.
+        yield Call.OK;
+      }
     };
   }
 
-  /** Also if nobody has written it, but its deadline has passed. */
+  private static boolean hasExpired(@Nullable Object value, State state) {
+    return value instanceof Entry entry && Call.expired(entry, state);
+  }
+
+  /** Also if nobody has written it, but its deadline has passed since. */
   private static Written written(Call call, Watch watch) {
-    var value = known(call.state(), watch.key);
-    boolean over = value instanceof Entry entry && call.expired(entry);
-    return over
+    var value = watch.value(call.state());
+    return hasExpired(value, call.state())
         ? Written.YES
         : value == UNKNOWN ? watch.after(Written.MAYBE).written : watch.written;
   }
@@ -181,7 +203,7 @@ final class Transactions {
       return command.get();
     }
     var before = new HashMap<Cell, @Nullable Object>();
-    watches.forEach((cell, watch) -> before.put(cell, known(state, watch.key)));
+    watches.forEach((cell, watch) -> before.put(cell, watch.value(state)));
     try {
       return command.get();
     } finally {
@@ -191,7 +213,7 @@ final class Transactions {
         after.replaceAll(
             (cell, watch) ->
                 watch.after(
-                    written(before.get(cell), known(state, watch.key), watch.key, touches.get())));
+                    written(before.get(cell), watch.value(state), watch.key, touches.get())));
         state.put(WATCHES, new Watches(Map.copyOf(after)));
       }
     }
@@ -241,7 +263,7 @@ final class Transactions {
       if (isUnheard(operation)) {
         return List.of();
       }
-      if (RedisKind.is(operation, "WATCH") && isOk(operation)) {
+      if (isSought(operation)) {
         if (last != null && !last.space().equals(operation.space())) {
           return List.of();
         }
@@ -263,8 +285,18 @@ final class Transactions {
   /** Whether more may be watched since, or less, as there is no reply. */
   private static boolean isUnheard(Operation operation) {
     var reply = operation.reply();
-    return (RedisKind.is(operation, "WATCH") || RedisKind.is(operation, "EXEC"))
-        && (reply == null || reply.length() == 0);
+    return (reply == null || reply.length() == 0)
+        && WATCHING.stream().anyMatch(name -> RedisKind.is(operation, name));
+  }
+
+  /** Whether an EXEC that is stopped looks for it, up to one that {@link #endsSearch}. */
+  static boolean isSought(Operation operation) {
+    return RedisKind.is(operation, "WATCH") && isOk(operation);
+  }
+
+  /** Whether no later EXEC looks for what its connection did before it. */
+  static boolean endsSearch(Operation operation) {
+    return endsWatching(operation) || isUnheard(operation);
   }
 
   /** An EXEC that is refused for want of a MULTI leaves what is watched. */

@@ -201,6 +201,46 @@ final class FoldedAnswersTest {
     }
   }
 
+  /** A later EXEC looks for what is watched, and must not look farther than before. */
+  @Test
+  void keepsWhatHasEndedAWatchAsLongAsItsConnection() throws Exception {
+    try (var recording = record(new Retention(Duration.ZERO, Long.MAX_VALUE));
+        var shimmed =
+            Shimmed.start(
+                settings ->
+                    settings.withSpool(recording.spool()).withRedactor(recording.redactor()));
+        var other = shimmed.client();
+        var trace = StoredTrace.open(directory.toString(), LONG)) {
+      try (var client = shimmed.client()) {
+        for (var line :
+            List.of("WATCH a", "UNWATCH", "WATCH b", "MULTI", "INCR n", "EXEC", "WATCH c")) {
+          client.ask(line.split(" ", -1));
+        }
+        other.ask("SET", "n", "7");
+        var kept = List.of("MULTI", "INCR n", "EXEC", "WATCH c");
+        assertEquals(kept, awaitOthers(trace, other, kept));
+      }
+      assertEquals(List.of(), awaitOthers(trace, other, List.of()));
+    }
+  }
+
+  /** What is left of all that others do, as soon as it is that, while one goes on. */
+  private static List<String> awaitOthers(StoredTrace trace, Talk one, List<String> expected)
+      throws IOException {
+    long deadline = System.nanoTime() + 2 * LONG.toNanos();
+    while (true) {
+      one.ask("APPEND", "k", "x");
+      var left =
+          trace.from(1, 10_000).stream()
+              .map(Operation::text)
+              .filter(text -> !text.matches("APPEND.*|SET.*"))
+              .toList();
+      if (left.equals(expected) || System.nanoTime() - deadline >= 0) {
+        return left;
+      }
+    }
+  }
+
   /**
    * An answer.
    *

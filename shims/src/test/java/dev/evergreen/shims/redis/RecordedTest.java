@@ -812,12 +812,42 @@ class RecordedTest {
           SET k 1!; WATCH k; RENAME k l!                             | SET k 1; WATCH k; RENAME k l
           SET k 1!; WATCH k; FLUSHALL!                               | SET k 1; WATCH k; FLUSHALL
           WATCH k; SET k 1!; UNWATCH; DEL k!; WATCH k; SET k 2!      | WATCH k; SET k 2
+          WATCH a; SET a 1!; WATCH a; SET a 2!                       | WATCH a; SET a 2
           """)
   void aTransactionIsNotStoppedByARemovalAlone(String commands, String expected)
       throws IOException, InterruptedException {
     var answer = why(stopped(commands));
     assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
     assertEquals(List.of(expected.split("; ", -1)), causes(answer));
+  }
+
+  /** What had expired by then is watched as what is not there, removed or not. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          SET j 0!; WATCH j; SET j 2!; SET k v PXAT 1!; WATCH k | WATCH j; SET j 2
+          SET k v PXAT 1!; WATCH k; SET k w!; DEL k!            | WATCH k; SET k w
+          """)
+  void aKeyThatHadExpiredWhenItWasWatchedStopsNothing(String commands, String expected)
+      throws IOException, InterruptedException {
+    var answer = why(stopped(commands));
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(List.of(expected.split("; ", -1)), causes(answer));
+  }
+
+  /** A WATCH may have ended without a word; and what is watched twice counts from the first. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "WATCH a; CLIENT REPLY SKIP?; UNWATCH?; RPUSH b x!; WATCH b; LSET b 0 x!; SET a 1!",
+        "WATCH a; SET a 1!; WATCH a"
+      })
+  void nothingIsClaimedOfAWatchThatMayHaveEndedOrBegunBefore(String commands)
+      throws IOException, InterruptedException {
+    var answer = why(stopped(commands));
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
   }
 
   /** What was there is there as before: that it was written nobody can see. */
@@ -828,7 +858,7 @@ class RecordedTest {
     assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
   }
 
-  /** An EXEC that is stopped by these, of which another client does those with a mark. */
+  /** An EXEC that is stopped by these: ! is done by another client, ? has no reply. */
   private Operation stopped(String commands) throws IOException, InterruptedException {
     var operations =
         recorded(
@@ -837,8 +867,12 @@ class RecordedTest {
               try (var client = shimmed.client();
                   var other = shimmed.client()) {
                 for (var command : (commands + "; MULTI; GET x; EXEC").split("; ", -1)) {
-                  var words = command.replace("!", "").split(" ", -1);
-                  (command.endsWith("!") ? other : client).ask(words);
+                  var words = command.replaceAll("[!?]$", "").split(" ", -1);
+                  var talk = command.endsWith("!") ? other : client;
+                  talk.send(words);
+                  if (!command.endsWith("?")) {
+                    talk.reply();
+                  }
                 }
               }
             });
