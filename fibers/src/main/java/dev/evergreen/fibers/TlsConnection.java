@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import dev.evergreen.fibers.BufferQueue.Need;
 import java.io.IOException;
 import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.security.cert.X509Certificate;
@@ -42,6 +43,9 @@ final class TlsConnection extends Connection {
 
   private static final byte HANDSHAKE = 22;
 
+  /** So many records are decrypted in a row: what is left of what has come is copied then. */
+  static final int TURN = 128;
+
   private final Connection raw;
   private final SSLEngine engine;
 
@@ -80,10 +84,18 @@ final class TlsConnection extends Connection {
     try {
       engine.beginHandshake();
       while (doWhatEngineAsks() != HandshakeStatus.NOT_HANDSHAKING) {
+        if (readLimit() - System.nanoTime() <= 0) {
+          throw new SocketTimeoutException("could not shake hands in time");
+        }
         if (starved) {
           awaitRecords();
+        } else {
+          letOthersRun();
         }
         receive(NOTHING);
+      }
+      if (engine.isInboundDone()) {
+        throw new SSLException("the peer has given up to shake hands");
       }
     } catch (SSLException e) {
       tellWhy(e);
@@ -170,6 +182,16 @@ final class TlsConnection extends Connection {
     if (starved && !ready.hasRemaining() && !engine.isInboundDone()) {
       flushBeforeWaiting();
       awaitRecords();
+    } else {
+      letOthersRun();
+    }
+  }
+
+  /** What has come is not decrypted yet, and may bring nothing, as often as the peer likes. */
+  private void letOthersRun() throws IOException {
+    if (Fibers.othersWait()) {
+      flushOwn();
+      Fibers.letOthersRun();
     }
   }
 
@@ -192,9 +214,10 @@ final class TlsConnection extends Connection {
     }
   }
 
-  /** Decrypts whole records as long as there is room; says whether there was any for the reader. */
+  /** Decrypts some whole records, if there is room; says whether there was any for the reader. */
   private boolean decrypt(ByteBuffer records, ByteBuffer into) throws IOException {
     int before = into.position();
+    int left = TURN;
     SSLEngineResult result;
     do {
       if (established && records.hasRemaining()) {
@@ -202,14 +225,24 @@ final class TlsConnection extends Connection {
       }
       result = engine.unwrap(records, into);
     } while (result.getStatus() == Status.OK
-        && result.getHandshakeStatus() == HandshakeStatus.NOT_HANDSHAKING
-        && records.hasRemaining());
+        && wantsMore(result.getHandshakeStatus())
+        && records.hasRemaining()
+        && --left > 0);
     if (result.getStatus() == Status.BUFFER_OVERFLOW && into.position() == before) {
       result = decryptAside(records, into);
     }
     // The engine may find that there is no room before it finds that the record is not complete.
     starved = result.getStatus() == Status.BUFFER_UNDERFLOW || !records.hasRemaining();
     return into.position() > before;
+  }
+
+  /** Whether the next record may be decrypted before anything else is done. */
+  private boolean wantsMore(HandshakeStatus after) {
+    return switch (after) {
+      case NOT_HANDSHAKING, NEED_UNWRAP -> true;
+      case FINISHED -> established; // That was a new key.
+      default -> false;
+    };
   }
 
   private void prepareFor(byte type) throws IOException {

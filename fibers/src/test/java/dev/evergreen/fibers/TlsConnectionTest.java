@@ -18,12 +18,14 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -321,6 +323,82 @@ class TlsConnectionTest {
                       }));
         }
       }
+    }
+  }
+
+  /** An alert that the JDK takes any number of, wherever it comes. */
+  private static final byte[] CANCELED = {21, 3, 3, 0, 2, 1, 90};
+
+  private static final byte[] CLOSE_NOTIFY = {21, 3, 3, 0, 2, 1, 0};
+
+  /** Seen: a connection was answered that had no keys and whose peer had shown no certificate. */
+  @ParameterizedTest
+  @EnumSource
+  void whoGivesUpToShakeHandsHasNoConnection(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var listener = fibers.listen(Pair.loopback())) {
+      for (boolean client : new boolean[] {false, true}) {
+        try (var peer = SocketChannel.open(listener.address())) {
+          peer.write(ByteBuffer.wrap(CANCELED));
+          peer.write(ByteBuffer.wrap(CLOSE_NOTIFY));
+          assertThrows(
+              SSLException.class,
+              () ->
+                  Fiber.run(
+                      fibers, () -> listener.accept().overTls(engine(client), PATIENCE)));
+        }
+      }
+    }
+  }
+
+  /** Seen: each record was followed by a copy of all that had come, and nobody else ran. */
+  @Test
+  void othersRunWhileAPeerSendsWhatBringsNothing() throws Exception {
+    try (var fibers = Kind.ONE_PROCESSOR.start();
+        var listener = fibers.listen(Pair.loopback());
+        var peer = SocketChannel.open(listener.address())) {
+      int records = 50 * TlsConnection.TURN;
+      for (int i = 0; i < records; i++) {
+        peer.write(ByteBuffer.wrap(CANCELED));
+      }
+      peer.shutdownOutput();
+      var over = new AtomicBoolean();
+      var turns =
+          Fiber.run(
+              fibers,
+              () -> {
+                var raw = listener.accept();
+                var other =
+                    Fiber.start(
+                        fibers,
+                        () -> {
+                          int taken = 0;
+                          for (; !over.get(); taken++) {
+                            Fibers.letOthersRun();
+                          }
+                          return taken;
+                        });
+                assertThrows(SSLException.class, () -> raw.overTls(engine(false), PATIENCE));
+                over.set(true);
+                return other;
+              });
+      assertTrue(Fiber.get(turns) >= records / TlsConnection.TURN / 2, "others had to wait");
+    }
+  }
+
+  /** However fast its peer sends what it need not wait for. */
+  @ParameterizedTest
+  @EnumSource
+  void aHandshakeEndsInTimeAmidWhatBringsNothing(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      for (int i = 0; i < 3 * Buffers.SIZE / 2; i += CANCELED.length) {
+        pair.peer().write(ByteBuffer.wrap(CANCELED));
+      }
+      assertThrows(
+          SocketTimeoutException.class,
+          () -> Fiber.run(fibers, () -> pair.ours().overTls(engine(false), Duration.ZERO)));
+      assertEquals(0, pair.ours().report().received());
     }
   }
 
