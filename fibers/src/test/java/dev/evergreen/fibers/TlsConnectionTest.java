@@ -343,9 +343,7 @@ class TlsConnectionTest {
           peer.write(ByteBuffer.wrap(CLOSE_NOTIFY));
           assertThrows(
               SSLException.class,
-              () ->
-                  Fiber.run(
-                      fibers, () -> listener.accept().overTls(engine(client), PATIENCE)));
+              () -> Fiber.run(fibers, () -> listener.accept().overTls(engine(client), PATIENCE)));
         }
       }
     }

@@ -35,7 +35,21 @@ final class ClientTurns implements Executor {
     synchronized (this) {
       waiting.computeIfAbsent(turn.client(), any -> new ArrayDeque<>()).add(task);
     }
-    threads.execute(() -> next().run());
+    try {
+      threads.execute(() -> next().run());
+    } catch (RuntimeException | Error e) {
+      takeBack(turn); // Else each later thread would be one task behind.
+      throw e;
+    }
+  }
+
+  private synchronized void takeBack(Task task) {
+    waiting.computeIfPresent(
+        task.client(),
+        (any, tasks) -> {
+          tasks.remove(task);
+          return tasks.isEmpty() ? null : tasks;
+        });
   }
 
   private synchronized Runnable next() {

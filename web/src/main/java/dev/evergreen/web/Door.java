@@ -34,7 +34,8 @@ final class Door extends ServerConnector {
   private final Peers peers;
 
   /** Of those that had sent something before they were accepted and are not opened yet. */
-  private final Map<SelectableChannel, Byte> firstBytes = Collections.synchronizedMap(new WeakHashMap<>());
+  private final Map<SelectableChannel, Byte> firstBytes =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   Door(
       Server server,

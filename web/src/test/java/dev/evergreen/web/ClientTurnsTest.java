@@ -1,12 +1,14 @@
 package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import org.junit.jupiter.api.Test;
 
 /** In which order clients are worked for. */
@@ -61,5 +63,25 @@ final class ClientTurnsTest {
     ask("one");
     runThreads();
     assertEquals(List.of("one", "nobody's", "one"), done);
+  }
+
+  @Test
+  void whatNoThreadCanBeHadForIsNotInFrontOfOthers() {
+    var refusing =
+        new ClientTurns(
+            thread -> {
+              if (threads.size() == 1) {
+                throw new RejectedExecutionException();
+              }
+              threads.add(thread);
+            });
+    refusing.execute(new Asked("one", () -> done.add("first")));
+    assertThrows(
+        RejectedExecutionException.class,
+        () -> refusing.execute(new Asked("one", () -> done.add("refused"))));
+    runThreads();
+    refusing.execute(new Asked("two", () -> done.add("later")));
+    runThreads();
+    assertEquals(List.of("first", "later"), done);
   }
 }
