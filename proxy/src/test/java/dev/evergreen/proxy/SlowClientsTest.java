@@ -11,6 +11,7 @@ import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -61,17 +62,22 @@ class SlowClientsTest {
 
   @BeforeEach
   void holdWhatMayBeHeld() throws IOException {
-    var bytes = BODY.getBytes(ISO_8859_1);
-    // More than three tenths of the memory.
+    // More than a tenth of the memory.
     for (int i = 0; i < 5; i++) {
-      var key = Proxy.segment("http://test/held" + i);
-      var entry = new Entry(key, new byte[0], proxy.storage().stamp(), bytes.length);
-      try (var appender = proxy.storage().append(entry)) {
-        appender.append(ByteBuffer.wrap(bytes));
-        assertTrue(appender.commit());
-      }
+      var key = store("http://test/held" + i);
       held.add(Objects.requireNonNull(proxy.storage().find(key, _ -> true)));
     }
+  }
+
+  private MemorySegment store(String uri) throws IOException {
+    var key = Proxy.segment(uri);
+    var bytes = BODY.getBytes(ISO_8859_1);
+    var entry = new Entry(key, new byte[0], proxy.storage().stamp(), bytes.length);
+    try (var appender = proxy.storage().append(entry)) {
+      appender.append(ByteBuffer.wrap(bytes));
+      assertTrue(appender.commit());
+    }
+    return key;
   }
 
   @AfterEach
@@ -99,6 +105,10 @@ class SlowClientsTest {
     }
     // It is taken out of memory when it is met.
     assertNull(proxy.storage().find(Proxy.segment("http://test/a"), _ -> true));
+    // Until its memory is used for others it is read on.
+    for (int i = 0; i < 20; i++) {
+      var _ = store("http://test/other" + i);
+    }
   }
 
   private void answer(String tag) {
