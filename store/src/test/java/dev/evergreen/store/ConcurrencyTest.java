@@ -222,6 +222,7 @@ class ConcurrencyTest {
   }
 
   @Test
+  @SuppressWarnings("ThreadPriorityCheck") // makes it likelier that its memory is used meanwhile
   void aLargeValueThatIsNotHeldIsReadUntilItsMemoryIsUsedAgain() throws Exception {
     try (var store = Store.open(StoreOptions.of(1 << 20), clock::get)) {
       set(store, new Client(), new Random(), 3, 50_000);

@@ -33,13 +33,17 @@ class RepliesOnRecordTest {
       var piece = ByteBuffer.wrap(Inline.ascii("$40\r\nxxxx"));
       scanner.scan(piece, piece.capacity());
       for (var doing : List.<Runnable>of(() -> record.add(piece, 0, true, false, 1), record::cut)) {
+        var thread = Thread.ofPlatform().daemon().unstarted(doing);
         lock.lock();
-        var thread = Thread.ofPlatform().daemon().start(doing);
-        while (!lock.hasQueuedThread(thread)) {
-          assertTrue(thread.isAlive(), "it has not waited");
-          Thread.onSpinWait();
+        try {
+          thread.start();
+          while (!lock.hasQueuedThread(thread)) {
+            assertTrue(thread.isAlive(), "it has not waited");
+            Thread.onSpinWait();
+          }
+        } finally {
+          lock.unlock();
         }
-        lock.unlock();
         thread.join();
       }
     }
