@@ -218,18 +218,20 @@ final class FoldedAnswersTest {
         }
         other.ask("SET", "n", "7");
         var kept = List.of("MULTI", "INCR n", "EXEC", "WATCH c");
-        assertEquals(kept, awaitOthers(trace, other, kept));
+        assertEquals(kept, awaitOthers(recording, trace, other, kept));
       }
-      assertEquals(List.of(), awaitOthers(trace, other, List.of()));
+      assertEquals(List.of(), awaitOthers(recording, trace, other, List.of()));
     }
   }
 
   /** What is left of all that others do, as soon as it is that, while one goes on. */
-  private static List<String> awaitOthers(StoredTrace trace, Talk one, List<String> expected)
-      throws IOException {
+  private static List<String> awaitOthers(
+      Recording recording, StoredTrace trace, Talk one, List<String> expected) throws IOException {
     long deadline = System.nanoTime() + 2 * LONG.toNanos();
     while (true) {
       one.ask("APPEND", "k", "x");
+      // Else it would be asked faster than it is folded.
+      assertTrue(recording.awaitLoaded(LONG));
       var left =
           trace.from(1, 10_000).stream()
               .map(Operation::text)
