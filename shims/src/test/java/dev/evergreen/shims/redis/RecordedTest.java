@@ -816,6 +816,11 @@ class RecordedTest {
           """)
   void aTransactionIsNotStoppedByARemovalAlone(String commands, String expected)
       throws IOException, InterruptedException {
+    assertStoppedBy(expected, commands);
+  }
+
+  private void assertStoppedBy(String expected, String commands)
+      throws IOException, InterruptedException {
     var answer = why(stopped(commands));
     assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
     assertEquals(List.of(expected.split("; ", -1)), causes(answer));
@@ -832,9 +837,7 @@ class RecordedTest {
           """)
   void aKeyThatHadExpiredWhenItWasWatchedStopsNothing(String commands, String expected)
       throws IOException, InterruptedException {
-    var answer = why(stopped(commands));
-    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
-    assertEquals(List.of(expected.split("; ", -1)), causes(answer));
+    assertStoppedBy(expected, commands);
   }
 
   /** A WATCH may have ended without a word; and what is watched twice counts from the first. */
