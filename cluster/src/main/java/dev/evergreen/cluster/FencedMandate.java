@@ -30,7 +30,8 @@ import java.util.function.Supplier;
  *       knows at that moment. So the smaller part of a split cluster gives nobody up, and the
  *       cluster had not removed this node when it joined the fence: whoever is to have its
  *       partitions later finds it there. Links may hear of a removal later than Pekko: their being
- *       up proves nothing. It is a majority also if who joins or leaves counts with the others.
+ *       up proves nothing. It is a majority also if who joins or leaves counts with the others; and
+ *       of two nodes it is both, as each may give up the other by an operator's word or evidence.
  *   <li>It gives up who is missing, unless it was given up itself; the storage waits for their
  *       saves that are under way. So of two nodes that have removed each other one stays.
  * </ol>

@@ -42,11 +42,13 @@ record Roster(Set<NodeId> members, List<NodeId> voters, List<NodeId> possible) {
   }
 
   /**
-   * Whether some of the voters are more than all others who may decide, or as many with the first:
-   * then no others can be a majority, whichever members these count.
+   * Whether no others can have given one of these up: some of the voters are more than all others
+   * who may decide, or as many with the first, whichever members these count. Of two voters each
+   * may give up the other by itself, so it takes both.
    */
-  boolean isMajority(Predicate<NodeId> some) {
+  boolean decide(Predicate<NodeId> some) {
     var others = possible.stream().filter(some.negate()).collect(Collectors.toSet());
-    return FewestDown.outweigh(voters, possible, others);
+    return FewestDown.outweigh(voters, possible, others)
+        && (voters.size() > 2 || voters.stream().allMatch(some));
   }
 }

@@ -295,15 +295,15 @@ final class Tenure {
   }
 
   /**
-   * Waits until a majority, whichever members others count, has answered a question that was asked
-   * after this was called, whatever the clock says.
+   * Waits until so many have answered a question that was asked after this was called, whatever the
+   * clock says, that no others can have given this node up before ({@link Roster#decide}).
    *
    * @return false if that did not come about within ten seconds, or this node was given up
    */
   boolean isHeardBy(Roster roster) {
     long since = lastToken + 1;
     return await(
-        () -> roster.isMajority(node -> hasVotedSince(node, since)),
+        () -> roster.decide(node -> hasVotedSince(node, since)),
         () -> ask(roster.possible()),
         workers.nanos() + PATIENCE_NANOS);
   }

@@ -187,6 +187,20 @@ final class FencedMandateTest {
     assertTrue(get(waiting));
   }
 
+  /** Who may have given this node up by itself, and not have found it in the fence. */
+  @Test
+  void ofTwoItOwnsNothingBeforeTheOtherHasHeardOfIt() throws Exception {
+    roster = roster(A, B);
+    tenure.left(C);
+    tenure.voters(List.of(A, B));
+    answering.clear();
+    var waiting = takingOver(mandate);
+    Await.await("a question", () -> questions.get() > 0 || waiting.isDone());
+    assertFalse(waiting.isDone());
+    answering.add(B);
+    assertTrue(get(waiting));
+  }
+
   @Test
   void theSmallerPartGivesNobodyUp() throws Exception {
     assertTrue(mandate.takeOver());

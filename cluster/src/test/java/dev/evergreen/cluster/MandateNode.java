@@ -644,7 +644,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
     var actors = world.actors(partition);
     for (var holder : actors) {
       if (gossip.has(holder.id)) {
-        if (holder.leaving || random.nextInt(150) == 0) {
+        if (holder.leaving || random.nextInt(world.setting.movesOneIn()) == 0) {
           int moved = partition;
           world.send(this, holder.id, o -> o.handOff(moved));
         }

@@ -46,6 +46,8 @@ public final class MandateRun implements MandateTrials {
       case FEWER_REFUSED_PINGED -> odd(random, false, Faults.FEWER_THAN_HALF_ARE_REFUSED);
       case FEWER_STRUCK_FENCED -> odd(random, true, Faults.FEWER_THAN_HALF_ARE_STRUCK);
       case FEWER_STRUCK_PINGED -> odd(random, false, Faults.FEWER_THAN_HALF_ARE_STRUCK);
+      case NEWCOMER_FENCED ->
+          new Setting(1, true, random.nextBoolean(), false, true, Faults.A_NEWCOMER_IS_GIVEN_UP);
     };
   }
 

@@ -130,6 +130,13 @@ final class MandateSimulationTest {
             "if (tenure.isOver()) {",
             Kind.FENCED,
             MISSED),
+        // Of two nodes one is believed to be a majority, whom the other has given up.
+        new Broken(
+            "Roster",
+            "&& (voters.size() > 2 || voters.stream().allMatch(some))",
+            "",
+            Kind.NEWCOMER_FENCED,
+            MISSED),
         // Nobody needs to have answered what is acknowledged.
         new Broken(
             "Tenure",

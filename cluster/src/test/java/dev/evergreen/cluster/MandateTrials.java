@@ -18,7 +18,8 @@ public interface MandateTrials {
     FEWER_REFUSED_FENCED,
     FEWER_REFUSED_PINGED,
     FEWER_STRUCK_FENCED,
-    FEWER_STRUCK_PINGED
+    FEWER_STRUCK_PINGED,
+    NEWCOMER_FENCED
   }
 
   /** What failed; null if nothing did. */

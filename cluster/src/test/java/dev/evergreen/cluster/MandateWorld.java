@@ -46,7 +46,9 @@ final class MandateWorld {
      * Fewer than half stand still, are cut off from all others and reach them again, die and leave;
      * nobody else may end.
      */
-    FEWER_THAN_HALF_ARE_STRUCK
+    FEWER_THAN_HALF_ARE_STRUCK,
+    /** The newer of two is cut off, and given up by the other, when it is to own its first one. */
+    A_NEWCOMER_IS_GIVEN_UP
   }
 
   /**
@@ -77,6 +79,11 @@ final class MandateWorld {
     long eventNanos() {
       return 20 * MILLI;
     }
+
+    /** One of so many looks of a coordinator moves a partition. */
+    int movesOneIn() {
+      return faults == Faults.A_NEWCOMER_IS_GIVEN_UP ? 8 : 150;
+    }
   }
 
   final Setting setting;
@@ -98,6 +105,10 @@ final class MandateWorld {
   /** Nothing goes wrong with them. */
   private final List<MandateNode> healthy = new ArrayList<>();
 
+  /** Of two nodes it alone is as good as a majority. */
+  private final NodeId newcomer = new NodeId("m0:1", Integer.MAX_VALUE);
+
+  private boolean newcomerIsGiven;
   private int lostOneIn;
   private int standsStillWhenGiven;
   private long lateNanos = 2 * MILLI;
@@ -136,6 +147,7 @@ final class MandateWorld {
       case SOME_DIE_WHILE_ONE_LEAVES -> someDieWhileOneLeaves();
       case FEWER_THAN_HALF_ARE_REFUSED -> fewerThanHalfAreRefused();
       case FEWER_THAN_HALF_ARE_STRUCK -> fewerThanHalfAreStruck();
+      case A_NEWCOMER_IS_GIVEN_UP -> aNewcomerIsGivenUp();
     }
     end();
     checkAllGoesOn();
@@ -233,6 +245,10 @@ final class MandateWorld {
     actors(partition).add(node);
     if (standsStillWhenGiven > 0 && random.nextInt(standsStillWhenGiven) == 0) {
       pause(node);
+    }
+    if (to.equals(newcomer) && !newcomerIsGiven) {
+      newcomerIsGiven = true;
+      time.world().after(random.nextLong(20 * MILLI), () -> givesUpNewcomer(coordinator, node));
     }
     deliver(coordinator, partition, node);
   }
@@ -411,6 +427,19 @@ final class MandateWorld {
                 time.world().after(random.nextLong(SECOND), () -> pause(one));
               }
             });
+  }
+
+  /** It may join the fence late, as the storage fails. */
+  private void aNewcomerIsGivenUp() {
+    states.failsOneIn = 2;
+    add(newcomer, Gossip.of(List.of()));
+    pause(15 * SECOND);
+  }
+
+  private void givesUpNewcomer(MandateNode coordinator, MandateNode node) {
+    cutOff(node, cut);
+    giveUp(coordinator, node);
+    pause(node, 4 * SECOND);
   }
 
   private void cutOff(MandateNode one, Set<List<String>> wires) {
