@@ -434,10 +434,12 @@ public final class ClusterNode implements Node {
    * Gives another member up, for an operator who knows that its process has ended or shall: it is
    * removed as if the others had not heard of it for long, and fenced if it lives. That does not
    * help the smaller part of a split cluster: there this node is fenced. Of two nodes that host
-   * grains each may give up the other; where the storage cannot fence, its process must have ended.
+   * grains each may give up the other, and nobody else may; where the storage cannot fence, its
+   * process must have ended.
    *
    * @param address the member's {@code host:port}
-   * @throws IllegalArgumentException if that is no member's, or this node's own
+   * @throws IllegalArgumentException if that is no member's, or this node's own, or one of two that
+   *     host grains, and this one does not
    */
   public void giveUp(String address) {
     if (address.equals(self.address())) {
@@ -446,6 +448,7 @@ public final class ClusterNode implements Node {
     }
     for (var other : all()) {
       if (other.address().equals(address)) {
+        checkMayGiveUp(other);
         log.warning("given-up", "other", other, "because", "an operator said so");
         giveUp(other, tenure.quorumCount()); // guests have no vote
         return;
@@ -454,6 +457,16 @@ public final class ClusterNode implements Node {
     throw new IllegalArgumentException(
         "'%s' is no member; the members are %s"
             .formatted(address, members().stream().map(one -> one.id().address()).toList()));
+  }
+
+  /** Who has no vote gives nobody one more: the other of two would not be a majority, and end. */
+  private void checkMayGiveUp(NodeId other) {
+    var voters = tenure.voters();
+    if (!settings.hosts() && tenure.quorumCount() == 2 && voters.contains(other)) {
+      throw new IllegalArgumentException(
+          "%s is one of two nodes that host grains, and only the other of %s may give it up"
+              .formatted(other.address(), voters.stream().map(NodeId::address).toList()));
+    }
   }
 
   /** The port for operators ({@link Builder#operator}), if there is one and the node has joined. */

@@ -132,7 +132,7 @@ final class OperatorTest {
 
   /**
    * Of two the one with the lower address is the majority, unless an operator says otherwise. A
-   * guest has no part in that.
+   * guest has no part in that: if it gave up that one, the other would end, too.
    */
   @Test
   void ofTwoNodesThatHostGrainsEitherMayBeGivenUp() throws Exception {
@@ -142,6 +142,11 @@ final class OperatorTest {
     await("all being ready", () -> nodes.stream().allMatch(ClusterNode::ready));
     lower.grains().get(Ledger.class, "l").put("before", 1);
 
+    for (var host : List.of(first, lower)) {
+      var answer = ask(guest, "POST /down", host.self().address());
+      assertTrue(answer.contains("400 ") && answer.contains("only the other of ["), answer);
+    }
+    assertTrue(nodes.stream().allMatch(ClusterNode::live));
     assertTrue(ask(first, "POST /down", guest.self().address()).contains("is given up"));
     assertTrue(ask(first, "POST /down", lower.self().address()).contains("is given up"));
     await("their end", () -> !lower.live() && !guest.live() && fenced.size() == 2);
