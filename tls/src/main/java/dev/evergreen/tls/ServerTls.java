@@ -99,12 +99,13 @@ public final class ServerTls {
 
   /**
    * Reads the files again, for new connections; those that there are stay as they are. If that
-   * fails, what was read before is used further.
+   * fails, what was read before is used further. Of several callers each waits for those before:
+   * one that read older files must not come last.
    *
    * @throws IOException if one cannot be read; the message says which
    * @throws GeneralSecurityException if one holds something else; the message says which
    */
-  public void reload() throws IOException, GeneralSecurityException {
+  public synchronized void reload() throws IOException, GeneralSecurityException {
     context = load();
     readAtNanos = System.nanoTime();
   }

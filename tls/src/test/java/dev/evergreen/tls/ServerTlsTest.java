@@ -11,6 +11,7 @@ import dev.evergreen.tls.ServerTls.Version;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.security.GeneralSecurityException;
 import java.security.cert.X509Certificate;
 import javax.net.ssl.SSLEngine;
@@ -63,6 +64,44 @@ final class ServerTlsTest {
     Files.writeString(host.certificates(), newCertificate);
     server.reload();
     assertNotEquals(first, shown(server));
+  }
+
+  /** Who is told that they were read relies on it, whoever else has begun to read before. */
+  @Test
+  void whatIsReadAmidASlowerReadingOfFormerFilesStays() throws Exception {
+    var server = new ServerTls(Settings.of(host));
+    var former = shown(server);
+    var slow = folder.resolve("slow");
+    assertEquals(0, new ProcessBuilder("mkfifo", slow.toString()).start().waitFor());
+    var authority = Files.readAllBytes(root.authorities());
+    Files.move(slow, root.authorities(), StandardCopyOption.REPLACE_EXISTING);
+    var first = reloading(server);
+    Thread second;
+    try (var toFirst = Files.newOutputStream(root.authorities())) {
+      Files.delete(root.authorities());
+      Files.write(root.authorities(), authority);
+      root.host("host");
+      second = reloading(server);
+      while (second.getState() == Thread.State.NEW || second.getState() == Thread.State.RUNNABLE) {
+        Thread.onSpinWait();
+      }
+      toFirst.write(authority);
+    }
+    first.join();
+    second.join();
+    assertNotEquals(former, shown(server));
+  }
+
+  private static Thread reloading(ServerTls server) {
+    return Thread.ofPlatform()
+        .start(
+            () -> {
+              try {
+                server.reload();
+              } catch (IOException | GeneralSecurityException e) {
+                throw new AssertionError(e);
+              }
+            });
   }
 
   /** Also its tickets: nobody comes back by one of before. */
