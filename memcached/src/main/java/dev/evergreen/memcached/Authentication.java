@@ -27,11 +27,12 @@ final class Authentication {
   }
 
   /**
-   * Reads the file again. Who has said who he is need not say it again.
+   * Reads the file again. Who has said who he is need not say it again. Of several callers each
+   * waits for those before: one that read an older file must not come last.
    *
    * @throws IOException if it cannot be read, or a line has no colon; nothing changes then
    */
-  void reload() throws IOException {
+  synchronized void reload() throws IOException {
     if (file != null) {
       accounts = read(file);
     }
