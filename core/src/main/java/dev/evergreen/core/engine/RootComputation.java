@@ -102,7 +102,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     }
   }
 
-  /** A result for one of several trackers: itself, or a copy if it holds arrays. */
+  /** A result for one of several trackers: itself, or a copy if it can be changed. */
   @SuppressWarnings({"unchecked", "NullAway"}) // freezing keeps the type, null where T is nullable
   T copyOut(@Nullable Object value) {
     return (T) values.freeze(value);
