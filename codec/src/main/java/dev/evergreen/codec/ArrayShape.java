@@ -66,6 +66,7 @@ final class ArrayShape extends Shape {
     }
     in.leave();
     @Nullable Object[] array = create(count);
+    in.countChangeable();
     System.arraycopy(elements, 0, array, 0, count);
     return array;
   }
@@ -76,6 +77,7 @@ final class ArrayShape extends Shape {
     @Nullable Object[] copy = create(elements.length);
     walk.enter();
     walk.count(3);
+    walk.countChangeable();
     for (int i = 0; i < elements.length; i++) {
       copy[i] = component.freeze(elements[i], walk);
     }

@@ -119,7 +119,7 @@ final class DynamicShape extends Shape {
       }
     }
     try {
-      return changed ? access.create(components) : value;
+      return changed ? access.create(components, walk) : value;
     } catch (RuntimeException e) {
       return value;
     }
@@ -134,19 +134,19 @@ final class DynamicShape extends Shape {
   private Object freezeList(List<?> list, Walk walk) {
     int outer = walk.measure();
     long start = walk.bytes();
-    int arrays = walk.arrays();
+    int changeable = walk.changeable();
     @Nullable Object[] items = Items.of(list);
     boolean changed = freezeAll(items, walk);
     int height = walk.height(outer);
     return !changed && ListShape.unmodifiable(list)
         ? list
-        : new FrozenList(items, stamp(walk, start, height, arrays));
+        : new FrozenList(items, stamp(walk, start, height, changeable));
   }
 
-  private Stamp stamp(Walk walk, long start, int height, int arrays) {
+  private Stamp stamp(Walk walk, long start, int height, int changeable) {
     long bytes = walk.bytes() - start + 3;
-    boolean copies = walk.arrays() > arrays;
-    return new Stamp(this, this, bytes, height + 1, walk.inKey(), copies, false);
+    boolean more = walk.changeable() > changeable;
+    return new Stamp(this, this, bytes, height + 1, walk.inKey(), more, false);
   }
 
   /** Freezes in place; whether anything changed. */
@@ -163,12 +163,12 @@ final class DynamicShape extends Shape {
   private Object freezeKeyed(Object collection, Walk walk) {
     int outer = walk.measure();
     long start = walk.bytes();
-    int arrays = walk.arrays();
+    int changeable = walk.changeable();
     KeyedShape.Content content = KeyedShape.Content.of(collection).copy();
     boolean changed = freezeAll(content.keys(), walk);
     @Nullable Object @Nullable [] values = content.values();
     changed |= values != null && freezeAll(values, walk);
-    Stamp stamp = stamp(walk, start, walk.height(outer), arrays);
+    Stamp stamp = stamp(walk, start, walk.height(outer), changeable);
     if (!changed && KeyedShape.UNMODIFIABLE.contains(collection.getClass())) {
       return collection;
     }
@@ -203,7 +203,7 @@ final class DynamicShape extends Shape {
     Object copy = Array.newInstance(component, length);
     System.arraycopy(array, 0, copy, 0, length);
     walk.count(length);
-    walk.countArray();
+    walk.countChangeable();
     if (copy instanceof @Nullable Object[] items) {
       for (int i = 0; i < length; i++) {
         Object frozen = freeze(items[i], walk);

@@ -12,6 +12,14 @@ final class Frozen {
     return stamp(collection) != null;
   }
 
+  /** Whether nothing can change a collection or map, given that nothing can change its elements. */
+  static boolean keeps(Object collection) {
+    return collection instanceof FrozenList
+        || is(collection)
+        || ListShape.unmodifiable(collection)
+        || KeyedShape.UNMODIFIABLE.contains(collection.getClass());
+  }
+
   static @Nullable Stamp stamp(Object collection) {
     return switch (collection) {
       case FrozenSet set -> set.stamp();

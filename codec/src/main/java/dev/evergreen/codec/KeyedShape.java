@@ -143,6 +143,7 @@ final class KeyedShape extends Shape {
     requireTag(in, tag, sequenced ? Tag.LIST : map ? Tag.MAP : Tag.SET);
     int start = in.position();
     int outer = in.measure();
+    int changeable = in.changeable();
     in.enter();
     Content content = readContent(in, readCount(in));
     in.leave();
@@ -151,7 +152,7 @@ final class KeyedShape extends Shape {
       return absent();
     }
     try {
-      return frozen(content, Stamp.of(key, value, in.position() - start + 1L, height, in.inKey()));
+      return frozen(content, in.position() - start + 1L, height, in, changeable);
     } catch (NotAValueException e) {
       throw in.malformed("the keys make no " + name() + ": " + e.getMessage(), e);
     }
@@ -185,6 +186,14 @@ final class KeyedShape extends Shape {
       }
     }
     return new Content(keys, values);
+  }
+
+  /**
+   * @param changeable how many things that can be changed had been made before the content
+   */
+  private Object frozen(Content content, long bytes, int height, Nesting by, int changeable) {
+    boolean more = by.changeable() > changeable;
+    return frozen(content, Stamp.of(key, value, bytes, height, by.inKey(), more));
   }
 
   /** Throws {@link NotAValueException} for equal keys, and for what their own methods throw. */
@@ -240,6 +249,7 @@ final class KeyedShape extends Shape {
     }
     Content before = content(collection);
     int outer = walk.measure();
+    int changeable = walk.changeable();
     long start = walk.bytes();
     walk.enter();
     walk.count(3);
@@ -258,9 +268,7 @@ final class KeyedShape extends Shape {
     if (keys.length == 0) {
       return absent();
     }
-    return frozen(
-        new Content(keys, values),
-        Stamp.of(key, value, walk.bytes() - start, height, walk.inKey()));
+    return frozen(new Content(keys, values), walk.bytes() - start, height, walk, changeable);
   }
 
   /** The same array if nothing changed. */

@@ -71,6 +71,7 @@ final class ListShape extends Shape {
     requireTag(in, tag, Tag.LIST);
     int start = in.position();
     int before = in.measure();
+    int changeable = in.changeable();
     in.enter();
     int count = in.count(1);
     @Nullable Object[] elements = Items.start(count);
@@ -80,11 +81,18 @@ final class ListShape extends Shape {
     }
     in.leave();
     int height = in.height(before);
-    return count == 0 ? empty : frozen(elements, in.position() - start + 1L, height, in.inKey());
+    return count == 0
+        ? empty
+        : frozen(elements, in.position() - start + 1L, height, in, changeable);
   }
 
-  private FrozenList frozen(@Nullable Object[] elements, long bytes, int height, boolean inKey) {
-    return new FrozenList(elements, Stamp.of(element, element, bytes, height, inKey));
+  /**
+   * @param changeable how many things that can be changed had been made before the elements
+   */
+  private FrozenList frozen(
+      @Nullable Object[] elements, long bytes, int height, Nesting by, int changeable) {
+    boolean more = by.changeable() > changeable;
+    return new FrozenList(elements, Stamp.of(element, element, bytes, height, by.inKey(), more));
   }
 
   @Override
@@ -95,6 +103,7 @@ final class ListShape extends Shape {
     @Nullable Object[] before = elements(value);
     @Nullable Object[] after = value instanceof FrozenList ? before.clone() : before;
     int outer = walk.measure();
+    int changeable = walk.changeable();
     long start = walk.bytes();
     walk.enter();
     walk.count(3);
@@ -109,7 +118,9 @@ final class ListShape extends Shape {
     if (!changed && unmodifiable(value)) {
       return value;
     }
-    return after.length == 0 ? empty : frozen(after, walk.bytes() - start, height, walk.inKey());
+    return after.length == 0
+        ? empty
+        : frozen(after, walk.bytes() - start, height, walk, changeable);
   }
 
   /**

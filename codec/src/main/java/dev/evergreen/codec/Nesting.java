@@ -6,6 +6,7 @@ abstract sealed class Nesting permits Walk, Reader, Writer {
   private int depth;
   private int deepest;
   private int keys;
+  private int changeable;
 
   Nesting(Limits limits) {
     this.limits = limits;
@@ -57,6 +58,16 @@ abstract sealed class Nesting permits Walk, Reader, Writer {
   /** Whether the current value is, or is inside, an element of a set or a key of a map. */
   final boolean inKey() {
     return keys > 0;
+  }
+
+  /** Something was made that whoever has it can change. */
+  final void countChangeable() {
+    changeable++;
+  }
+
+  /** How many such things were made. */
+  final int changeable() {
+    return changeable;
   }
 
   static ValueLimitException tooDeep(Limits limits) {

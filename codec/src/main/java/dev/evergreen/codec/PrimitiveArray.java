@@ -103,6 +103,7 @@ final class PrimitiveArray extends Shape {
     requireTag(in, tag, kind.tag);
     int width = tag == Tag.FLOATS ? 4 : tag == Tag.DOUBLES ? 8 : 1;
     Object array = Array.newInstance(type.getComponentType(), in.count(width));
+    in.countChangeable();
     switch (array) {
       case byte[] all -> System.arraycopy(in.raw(all.length), 0, all, 0, all.length);
       case boolean[] all -> {
@@ -150,6 +151,7 @@ final class PrimitiveArray extends Shape {
     check(value);
     int length = Array.getLength(value);
     walk.count(6L + (long) length * kind.bound);
+    walk.countChangeable();
     Object copy = Array.newInstance(type.getComponentType(), length);
     System.arraycopy(value, 0, copy, 0, length);
     return copy;

@@ -7,6 +7,9 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Method;
 import java.lang.reflect.RecordComponent;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The canonical constructor and the accessors of a record class, as method handles. */
@@ -87,8 +90,41 @@ final class RecordAccess {
     return values;
   }
 
-  /** Throws what the constructor throws, if need be in an {@link IllegalArgumentException}. */
-  Object create(@Nullable Object[] values) {
+  /**
+   * A record of frozen components. Its constructor may put a list that can be changed in the place
+   * of one that cannot: then it is to be copied each time, and so is what holds it.
+   *
+   * <p>Throws what the constructor throws, if need be in an {@link IllegalArgumentException}.
+   */
+  Object create(@Nullable Object[] values, Nesting by) {
+    Object made = create(values);
+    for (int i = 0; i < values.length; i++) {
+      Object given = values[i];
+      if (given != null && mayHold(given) && !keeps(given, get(made, i))) {
+        by.countChangeable();
+        break;
+      }
+    }
+    return made;
+  }
+
+  private static boolean mayHold(Object given) {
+    return given instanceof Collection || given instanceof Map || given instanceof Optional;
+  }
+
+  /** Whether freezing what is there would make no copy of it. */
+  private static boolean keeps(Object given, @Nullable Object is) {
+    return switch (is) {
+      case null -> true;
+      case Collection<?> _, Map<?, ?> _ -> is == given || Frozen.keeps(is);
+      case Optional<?> inside ->
+          given instanceof Optional<?> outside
+              && (inside.isEmpty() || (outside.isPresent() && keeps(outside.get(), inside.get())));
+      default -> true;
+    };
+  }
+
+  private Object create(@Nullable Object[] values) {
     try {
       return (Object) constructor.invokeExact(values);
     } catch (RuntimeException | VirtualMachineError e) {

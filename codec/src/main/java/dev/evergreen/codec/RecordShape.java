@@ -114,7 +114,7 @@ final class RecordShape extends Shape {
     }
     in.leave();
     try {
-      return access.create(values);
+      return access.create(values, in);
     } catch (RuntimeException e) {
       throw in.malformed("the constructor of " + name() + " refused its components: " + e, e);
     }
@@ -161,12 +161,12 @@ final class RecordShape extends Shape {
       }
     }
     walk.leave();
-    return changed == null ? value : recreate(changed);
+    return changed == null ? value : recreate(changed, walk);
   }
 
-  private Object recreate(@Nullable Object[] values) {
+  private Object recreate(@Nullable Object[] values, Walk walk) {
     try {
-      return access.create(values);
+      return access.create(values, walk);
     } catch (RuntimeException e) {
       throw new NotAValueException(
           "the constructor of " + name() + " refused its own components, frozen: " + e, e);

@@ -8,7 +8,7 @@ package dev.evergreen.codec;
  * @param bytes its estimated size
  * @param height how many levels there are inside, its own included
  * @param inKey whether the size was estimated for a key
- * @param arrays whether there may be arrays inside, which must be copied again
+ * @param changeable whether something inside must be copied again, such as an array
  * @param ordered whether it is a set or map whose order counts
  */
 record Stamp(
@@ -17,13 +17,13 @@ record Stamp(
     long bytes,
     int height,
     boolean inKey,
-    boolean arrays,
+    boolean changeable,
     boolean ordered) {
 
   /** For elements or entries of static types. */
-  static Stamp of(Shape first, Shape second, long bytes, int height, boolean inKey) {
-    boolean arrays = first.identity() || second.identity();
-    return new Stamp(first, second, bytes, height, inKey, arrays, false);
+  static Stamp of(
+      Shape first, Shape second, long bytes, int height, boolean inKey, boolean changeable) {
+    return new Stamp(first, second, bytes, height, inKey, changeable, false);
   }
 
   /** For a collection of nothing. */
@@ -33,12 +33,12 @@ record Stamp(
 
   /** The same for a set or map whose order counts. */
   Stamp inOrder() {
-    return new Stamp(first, second, bytes, height, inKey, arrays, true);
+    return new Stamp(first, second, bytes, height, inKey, changeable, true);
   }
 
   /** Whether hash codes inside cannot change. */
   boolean lasting() {
-    return !(first instanceof DynamicShape);
+    return !(changeable || first instanceof DynamicShape);
   }
 
   /** Whether a frozen collection of this stamp can stay as it is; if so, counts it. */
@@ -51,10 +51,10 @@ record Stamp(
 
   /** The same, whatever the static type. */
   boolean settles(Walk walk) {
-    if (!arrays) {
+    if (!changeable) {
       walk.below(height);
       walk.count(bytes);
     }
-    return !arrays;
+    return !changeable;
   }
 }

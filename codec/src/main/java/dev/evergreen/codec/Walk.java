@@ -8,7 +8,6 @@ package dev.evergreen.codec;
  */
 final class Walk extends Nesting {
   private long bytes;
-  private int arrays;
 
   Walk(Limits limits) {
     super(limits);
@@ -23,14 +22,5 @@ final class Walk extends Nesting {
 
   long bytes() {
     return bytes;
-  }
-
-  void countArray() {
-    arrays++;
-  }
-
-  /** How many arrays were copied, whose type nobody knew before. */
-  int arrays() {
-    return arrays;
   }
 }

@@ -47,6 +47,14 @@ final class DynamicTest {
   }
 
   @Test
+  void recordsThatCanBeChangedAreCopiedEachTimeAndWhatHoldsThemToo() {
+    var frozen = (List<?>) freeze(new ArrayList<>(List.of(new Generator.Careful<>(List.of("a")))));
+    var again = (Generator.Careful<?>) ((List<?>) freeze(frozen)).getFirst();
+    Objects.requireNonNull(again.all()).clear();
+    assertEquals(List.of(new Generator.Careful<>(List.of("a"))), frozen);
+  }
+
+  @Test
   void collectionsAreFrozenAndWhatIsNoValueStaysAsItIs() {
     var thread = Thread.currentThread();
     var mixed = new Mixed(thread, new ArrayList<>(List.of("a")));

@@ -215,6 +215,14 @@ final class FreezeTest {
     again.list().add("b");
     assertEquals(List.of("a"), frozen.list());
     assertEquals(List.of("a"), mine.list());
+    Type carefuls = new Generic(List.class, Careful.class);
+    List<Careful> some = freeze(List.of(mine), carefuls);
+    freeze(some, carefuls).getFirst().list().add("b");
+    assertEquals(List.of(mine), some);
+    ValueType type = codec.of(carefuls);
+    var decoded = (List<?>) Objects.requireNonNull(type.decode(type.encode(some)));
+    assertInstanceOf(Careful.class, freeze(decoded, carefuls).getFirst()).list().add("b");
+    assertEquals(some, decoded);
   }
 
   @Test
@@ -232,6 +240,9 @@ final class FreezeTest {
     }
     var copying = new Copying(new ArrayList<>(List.of("a", "b")));
     assertSame(copying, freeze(copying, Copying.class));
+    ValueType copyings = codec.of(new Generic(List.class, Copying.class));
+    Object decoded = copyings.decode(copyings.encode(List.of(copying)));
+    assertSame(decoded, copyings.freeze(decoded));
     List<List<String>> holdsMutable = List.of(new ArrayList<>());
     assertNotSame(holdsMutable, freeze(holdsMutable, new Generic(List.class, STRINGS)));
     List<String> view = Collections.unmodifiableList(new ArrayList<>(List.of("a")));

@@ -50,6 +50,13 @@ final class Generator {
 
   record Node<T>(@Nullable T value, int weight, @Nullable List<Node<T>> children) {}
 
+  /** Makes a list that can be changed of one that cannot. */
+  record Careful<T>(@Nullable List<T> all) {
+    Careful {
+      all = all == null ? null : new ArrayList<>(all);
+    }
+  }
+
   record Strange(String text, double number) {
     @Override
     public boolean equals(@Nullable Object other) {
@@ -95,6 +102,23 @@ final class Generator {
       case 9 -> form(inner);
       default -> sorted(inner);
     };
+  }
+
+  /** What holds records that can be changed, however often they are frozen. */
+  Kind changeable(Random random) {
+    Kind inner = kind(random, 1);
+    Kind careful =
+        new Kind(
+            new Generic(Careful.class, boxed(inner)),
+            (content, style) -> new Careful<>(some(inner, content, style)));
+    Kind held =
+        switch (random.nextInt(4)) {
+          case 0 -> set(careful);
+          case 1 -> map(of(String.class, "a", "b"), careful);
+          case 2 -> optional(careful);
+          default -> careful;
+        };
+    return random.nextBoolean() ? list(held) : pair(sorted(held), list(held));
   }
 
   private static Kind of(Type type, Object... values) {

@@ -7,8 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.URI;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -116,6 +120,41 @@ final class PropertyTest {
           Object decoded = type.decode(type.encode(value));
           assertTrue(Unmodifiable.is(decoded), () -> "modifiable: " + decoded);
         });
+  }
+
+  @Test
+  void whoChangesWhatFreezingGaveChangesNothingElse() {
+    var random = new Random(7);
+    ValueType dynamic = codec.dynamic();
+    int spoilt = 0;
+    for (int i = 0; i < TYPES; i++) {
+      Generator.Kind kind = generator.changeable(random);
+      ValueType type = codec.of(kind.type());
+      Object frozen = type.freeze(kind.maker().make(random, random));
+      byte[] bytes = type.encode(frozen);
+      Object decoded = type.decode(bytes);
+      Object any = dynamic.freeze(decoded);
+      for (Object kept : Arrays.asList(frozen, decoded, any)) {
+        spoilt += spoil(type.freeze(kept)) + spoil(dynamic.freeze(kept));
+        assertArrayEquals(bytes, type.encode(kept), kind.type()::toString);
+      }
+    }
+    assertTrue(spoilt > 1_000, "changed: " + spoilt);
+  }
+
+  /** Empties all that can be; returns how much that was. */
+  private static int spoil(@Nullable Object value) {
+    return switch (value) {
+      case Record record -> spoil(Arrays.asList(RecordAccess.of(record.getClass()).all(record)));
+      case Optional<?> optional -> spoil(optional.orElse(null));
+      case Map<?, ?> map -> spoil(Arrays.asList(map.keySet().toArray())) + spoil(map.values());
+      case ArrayList<?> list when !list.isEmpty() -> {
+        list.clear();
+        yield 1;
+      }
+      case Collection<?> all -> all.stream().mapToInt(PropertyTest::spoil).sum();
+      case null, default -> 0;
+    };
   }
 
   @Test

@@ -573,7 +573,7 @@ final class Activation implements Summary.Home {
   /** Registers or renews a subscription of a node's cache. */
   Subscribed subscribe(CallKey key, Follower follower, Tasks next) {
     if (base.models().graph().isReads(key)) {
-      var followed = summaryReadBy(key);
+      var followed = summary(key);
       return followed == null ? Subscribed.NOWHERE : followed.followReads(follower, next);
     }
     GrainSummary summary;
@@ -591,22 +591,16 @@ final class Activation implements Summary.Home {
       owed = summary.results().subscribe(follower);
       admit(next);
     }
-    if (summary.settledOn() != null) {
+    if (summary.settledOn(false) != null) {
       summary.results().pushOwed(next);
     }
     return Subscribed.of(owed);
   }
 
-  /** The summary whose reads a call asks for; null if it is not here. */
-  private @Nullable GrainSummary summaryReadBy(CallKey reads) {
-    var key = base.models().knownCallKey(base.models().graph().summaryOf(reads));
-    return key == null ? null : summary(key);
-  }
-
   /** Ends a subscription; a summary without any goes (004 §4.2). */
   void unsubscribe(CallKey key, Follower follower) {
     if (base.models().graph().isReads(key)) {
-      var followed = summaryReadBy(key);
+      var followed = summary(key);
       if (followed != null) {
         followed.unfollowReads(follower);
       }
@@ -647,8 +641,11 @@ final class Activation implements Summary.Home {
     gone.forEach(GrainSummary::releaseReads);
   }
 
-  synchronized @Nullable GrainSummary summary(CallKey key) {
-    return summaries.get(key);
+  /** The summary of a call, or whose reads it asks for; null if it is not here. */
+  synchronized @Nullable GrainSummary summary(CallKey call) {
+    var graph = base.models().graph();
+    var key = graph.isReads(call) ? base.models().knownCallKey(graph.summaryOf(call)) : call;
+    return key == null ? null : summaries.get(key);
   }
 
   synchronized List<GrainSummary> summaries() {

@@ -55,7 +55,7 @@ final class Activations {
     return table(id).get(id);
   }
 
-  /** The summary of a call; null if it is not here. */
+  /** The summary of a call, or whose reads it asks for; null if it is not here. */
   @Nullable GrainSummary summary(CallKey key) {
     var activation = get(key.grain());
     return activation == null ? null : activation.summary(key);
@@ -117,12 +117,8 @@ final class Activations {
     closeNow(closing, reason);
   }
 
-  /** Closes all at once. */
-  void closeNow(String reason) {
-    closeNow(all(), reason);
-  }
-
-  private void closeNow(List<Activation> closing, String reason) {
+  /** Closes them at once. */
+  void closeNow(List<Activation> closing, String reason) {
     workers.now(next -> each(closing, a -> a.close(reason, null, next)));
   }
 

@@ -386,17 +386,12 @@ final class Caches implements Cache.Keeper {
       if (cache.closeIfIdle(now - grace)) {
         closed.add(cache);
       } else if (cache.isIdle()) {
-        lookAgain(cache, now + grace);
+        synchronized (idle) { // of two that gave it up at once, the first may have come here last
+          idle.putLast(cache, now + grace);
+        }
       }
     }
     return closed;
-  }
-
-  /** Of two that gave it up at once, the one that did so first may have come here last. */
-  private void lookAgain(Cache cache, long when) {
-    synchronized (idle) {
-      idle.putLast(cache, when);
-    }
   }
 
   private @Nullable Cache nextIdle(long now) {

@@ -44,9 +44,4 @@ record Edges(List<Edge> list) {
   void release() {
     list.forEach(edge -> edge.cache().release(edge, false));
   }
-
-  /** Releases them, since the summary is gone after its cache's grace. */
-  void releaseForGood() {
-    list.forEach(edge -> edge.cache().release(edge, true));
-  }
 }

@@ -9,6 +9,7 @@ import dev.evergreen.core.engine.Publication.Subscribed;
 import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.Tasks;
 import java.util.ArrayList;
@@ -100,15 +101,32 @@ final class GrainSummary extends Summary {
   }
 
   /**
-   * Of a member of a circle that is nothing: its result is the circle, which is judged anew when
-   * that changes.
+   * The result of a member of a circle comes of the lists of the others, and these of what is no
+   * member. If not all of the circle can be seen there is nothing to ask.
    */
   @Override
   @GuardedBy("guard")
-  List<Cache> computedFrom() {
-    return inCircle
-        ? List.of()
-        : edges.list().stream().filter(e -> e.passed() && !isList(e)).map(Edge::cache).toList();
+  List<Cache> computedFrom(boolean isList) {
+    var others = otherMembers();
+    var caches = new ArrayList<Cache>();
+    for (var edge : inCircle && inVain > 0 ? List.<Edge>of() : edges.list()) {
+      var read = edge.cache().key();
+      boolean counts =
+          isList(edge)
+              ? inCircle && !isList && edge.outcome() instanceof Outcome.Returned
+              : !inCircle || !(read.equals(key) || others.contains(read.wire()));
+      if (counts && edge.passed()) {
+        caches.add(edge.cache());
+      }
+    }
+    return caches;
+  }
+
+  /** Which list of its reads is the present one; null if nobody follows that. */
+  @Nullable Version listVersion() {
+    hasRead(); // what was accepted may be untold yet
+    var followed = reads;
+    return followed == null ? null : followed.version();
   }
 
   private boolean isList(Edge edge) {
@@ -353,7 +371,7 @@ final class GrainSummary extends Summary {
       followed = reads;
       reads = null;
     }
-    released.releaseForGood();
+    released.list().forEach(edge -> edge.cache().release(edge, true)); // after its cache's grace
     if (followed != null) {
       followed.move();
     }

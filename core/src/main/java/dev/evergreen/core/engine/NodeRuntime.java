@@ -285,7 +285,7 @@ class NodeRuntime implements EngineNode {
 
   private void stop(String reason) {
     lifetime.stop(reason);
-    activations.closeNow(reason);
+    activations.closeNow(activations.all(), reason);
     calls.breakOff(any -> true);
     computations.closeAll();
   }

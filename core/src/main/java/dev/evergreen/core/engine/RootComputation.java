@@ -102,7 +102,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     }
   }
 
-  /** A result for one of several trackers: itself, or a copy if it holds arrays. */
+  /** A result for one of several trackers: itself, or a copy if it can be changed. */
   @SuppressWarnings({"unchecked", "NullAway"}) // freezing keeps the type, null where T is nullable
   T copyOut(@Nullable Object value) {
     return (T) values.freeze(value);
@@ -124,7 +124,9 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     synchronized (guard) {
       insideWrite = insideWrite(scope);
       started = start();
-      if (mayBorrow && mayBorrow(scope) && (started || owedProvisionally(insideWrite, scope))) {
+      if (mayBorrow
+          && mayBorrow(scope)
+          && (started || (insideWrite && underWay == null && !closed))) {
         marked = true;
         run = begin();
       }
@@ -171,11 +173,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     return owner != null && scope != null && scope.home() == owner && owner.isWritten();
   }
 
-  @GuardedBy("guard")
-  private boolean owedProvisionally(boolean insideWrite, @Nullable Scope scope) {
-    return insideWrite && scope != null && underWay == null && !closed;
-  }
-
   @Override
   public void mark(@Nullable TraceContext from) {
     synchronized (guard) {
@@ -205,7 +202,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
 
   @Override
   @GuardedBy("guard")
-  @Nullable List<Cache> computedFrom() {
+  @Nullable List<Cache> computedFrom(boolean isList) {
     return outcome == null ? null : edges.read();
   }
 

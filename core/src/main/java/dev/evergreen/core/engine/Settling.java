@@ -36,9 +36,10 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  *
  * <p>If it is not, it runs, and the caches that it reads then are asked too. What reflects once
- * does so for good, so none is asked twice. Members of a circle do not ask further. That a grain
- * cannot be activated is an answer too, if it was tried after the question. Not where a result of
- * it is still shown: that one reflects nothing, and the next may come before the question ends.
+ * does so for good, so none is asked twice. Members of a circle ask for each other's lists of
+ * reads, which ask no member. That a grain cannot be activated is an answer too, if it was tried
+ * after the question. Not where a result of it is still shown: that one reflects nothing, and the
+ * next may come before the question ends.
  *
  * <p>Those who ask at about the same time share a fence, so that each summary is asked once for
  * all. A publisher answers another node only if it still belongs to the cluster, and is asked only
@@ -96,7 +97,7 @@ final class Settling {
     if (planned.begins() - workers.nanos() > 0) {
       Scope.await(workers, scope, base.lifetime()::stopped, planned.begins(), false);
     }
-    return new Descent(planned.fence(), root, scope, deadline).succeeds();
+    return new Descent(planned.fence(), root, false, scope, deadline).succeeds();
   }
 
   /** A fence that has not begun yet. */
@@ -114,15 +115,17 @@ final class Settling {
   private final class Descent {
     private final Fence fence;
     private final Summary summary;
+    private final boolean isList;
     private final @Nullable Scope scope;
     private final long deadline;
     private final Thread thread = Thread.currentThread();
     private final Map<Cache, Question> asked = new LinkedHashMap<>();
     private long patience = FIRST_PATIENCE_NANOS;
 
-    Descent(Fence fence, Summary summary, @Nullable Scope scope, long deadline) {
+    Descent(Fence fence, Summary summary, boolean isList, @Nullable Scope scope, long deadline) {
       this.fence = fence;
       this.summary = summary;
+      this.isList = isList;
       this.scope = scope;
       this.deadline = deadline;
     }
@@ -131,11 +134,11 @@ final class Settling {
       summary.watchers.add(thread);
       try {
         while (true) {
-          var read = summary.settledOn();
+          var read = summary.settledOn(isList);
           if (read != null) {
             askAll(read);
             // Those who have read something else are marked when this is so: only then it counts.
-            if (haveTold(read) && read.equals(summary.settledOn())) {
+            if (haveTold(read) && read.equals(summary.settledOn(isList))) {
               return true;
             }
           }
@@ -172,7 +175,8 @@ final class Settling {
     /** Returns whether it is worth another look. */
     private boolean awaitProgress() {
       long again = workers.nanos() + patience;
-      while (!awaitProgress(again - deadline < 0 ? again : deadline)) {
+      while (!Scope.await(
+          workers, scope, this::hasProgressed, again - deadline < 0 ? again : deadline, false)) {
         long now = workers.nanos();
         if (now - deadline >= 0 || base.lifetime().stopped()) {
           return false;
@@ -185,12 +189,8 @@ final class Settling {
       return !summary.isOver();
     }
 
-    private boolean awaitProgress(long until) {
-      return Scope.await(workers, scope, this::hasProgressed, until, false);
-    }
-
     private boolean hasProgressed() {
-      var read = summary.settledOn();
+      var read = summary.settledOn(isList);
       return summary.isOver()
           || (read != null && (haveTold(read) || !asked.keySet().containsAll(read)));
     }
@@ -214,14 +214,14 @@ final class Settling {
       this.waiter = waiter;
       this.failure = Cache.failure(cache.generation() + 1);
       // In one step, as the last question of that name may be closed meanwhile.
-      questions.compute(name, (n, all) -> add(all));
+      questions.compute(
+          name,
+          (n, some) -> {
+            Set<Question> all = some == null ? ConcurrentHashMap.newKeySet(1) : some;
+            all.add(this);
+            return all;
+          });
       cache.addWaiter(waiter);
-    }
-
-    private Set<Question> add(@Nullable Set<Question> all) {
-      Set<Question> questions = all == null ? ConcurrentHashMap.newKeySet(1) : all;
-      questions.add(this);
-      return questions;
     }
 
     /** Whether the cache's readers know of a result that reflects, or else are marked. */
@@ -302,7 +302,8 @@ final class Settling {
     if (visits.size() >= MAX_VISITS) {
       return;
     }
-    var place = new Name(fence, summary.key().wire());
+    boolean isList = base.models().graph().isReads(asker.key());
+    var place = new Name(fence, isList ? asker.key() : summary.key().wire());
     var fresh = new Visit(place, summary, deadline);
     var winner = visits.putIfAbsent(place, fresh);
     (winner == null ? fresh : winner).tell(asker);
@@ -332,10 +333,14 @@ final class Settling {
     void run() {
       long keepFor = 0;
       try {
-        if (new Descent(place.fence(), summary, null, deadline).succeeds()) {
+        boolean isList = base.models().graph().isReads(place.key());
+        if (new Descent(place.fence(), summary, isList, null, deadline).succeeds()) {
           // So that who is read by many is not asked as often as there are paths to it.
           keepFor = base.settings().pushRetryAfter().toNanos();
-          settled(summary.results().version());
+          var present = isList ? summary.listVersion() : summary.results().version();
+          if (present != null) {
+            settled(present);
+          }
         }
       } finally {
         workers.afterShortly(keepFor, () -> visits.remove(place, this));

@@ -103,9 +103,9 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
   @GuardedBy("guard")
   abstract boolean over();
 
-  /** What the present result was computed from; null if there is none. */
+  /** What the present result, or the list of its reads, was computed from; null if none is. */
   @GuardedBy("guard")
-  abstract @Nullable List<Cache> computedFrom();
+  abstract @Nullable List<Cache> computedFrom(boolean isList);
 
   @Override
   public void hasRead() {}
@@ -189,13 +189,10 @@ abstract class Summary extends Chain.Link<Summary> implements Reads.Owner {
     }
   }
 
-  /**
-   * What the present result was computed from, if it is neither marked nor being computed again;
-   * else null.
-   */
-  final @Nullable List<Cache> settledOn() {
+  /** As {@link #computedFrom}; null also if it is marked, or being computed again. */
+  final @Nullable List<Cache> settledOn(boolean isList) {
     synchronized (guard) {
-      return marked || underWay != null || over() ? null : computedFrom();
+      return marked || underWay != null || over() ? null : computedFrom(isList);
     }
   }
 

@@ -227,7 +227,7 @@ final class FaultyWorldTest {
     var node = wired.start(B, WiredNodes.quick());
     var keys = IntStream.range(0, 64).mapToObj(i -> "good" + i);
     Stream.concat(Stream.of("bad"), keys).forEach(key -> node.grains().get(Cell.class, key).text());
-    node.activations.closeNow("the test wants it");
+    node.activations.closeNow(node.activations.all(), "the test wants it");
     assertEquals(1, faults.get());
     assertEquals(0, node.activations.size());
   }
@@ -240,7 +240,7 @@ final class FaultyWorldTest {
         CompletableFuture.supplyAsync(
             () -> node.grains().get(Gate.class, "bad").writeWhenOpen(), Thread::startVirtualThread);
     GateGrain.entered.await();
-    node.activations.closeNow("the test wants it");
+    node.activations.closeNow(node.activations.all(), "the test wants it");
     var failure = assertThrows(ExecutionException.class, () -> write.get(20, TimeUnit.SECONDS));
     var cause = Objects.requireNonNull(failure.getCause());
     assertEquals(OutcomeUnknownException.class, cause.getClass(), "no time-out");

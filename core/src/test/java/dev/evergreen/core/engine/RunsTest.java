@@ -70,7 +70,7 @@ class RunsTest {
     }
 
     @Override
-    @Nullable List<Cache> computedFrom() {
+    @Nullable List<Cache> computedFrom(boolean isList) {
       return null;
     }
 

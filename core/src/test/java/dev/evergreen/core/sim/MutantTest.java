@@ -429,7 +429,7 @@ final class MutantTest {
             new Fault(
                 new Mutant.Says(
                     "engine.Settling",
-                    "new Descent(place.fence(), summary, null, deadline).succeeds()",
+                    "new Descent(place.fence(), summary, isList, null, deadline).succeeds()",
                     "true"),
                 "who has written looks at once",
                 "violated 1: w1 on"),

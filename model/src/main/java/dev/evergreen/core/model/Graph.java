@@ -71,7 +71,7 @@ public interface Graph extends Grain {
     }
 
     /** Whether a node asks for what a summary reads. */
-    boolean isReads(SummaryKey key) {
+    public boolean isReads(SummaryKey key) {
       return key.operation().equals(reads.signature());
     }
 

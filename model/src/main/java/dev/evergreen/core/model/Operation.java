@@ -193,7 +193,7 @@ public final class Operation {
     return Failures.refused(of + "." + name + ": " + what, why);
   }
 
-  /** The arguments for one of several executions: themselves, or copies if they hold arrays. */
+  /** The arguments for one of several executions: copies of those that can be changed. */
   public Object[] copyIn(Object[] arguments) {
     var copies = arguments;
     for (int i = 0; i < parameters.length; i++) {
@@ -206,7 +206,7 @@ public final class Operation {
     return copies;
   }
 
-  /** The result for one of several readers: itself, or a copy if it holds arrays. */
+  /** The result for one of several readers: itself, or a copy if it can be changed. */
   public @Nullable Object copyOut(@Nullable Object value) {
     return value == null || result.immutable() ? value : result.freeze(value);
   }
