@@ -6,6 +6,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.FileChannel;
@@ -108,9 +109,18 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    * connection at rest holds no buffer of its reader's. It may return although nothing is there,
    * and lets other fibers run before it returns if they wait.
    *
-   * @throws java.net.SocketTimeoutException if the time for reading is over
+   * @throws java.net.SocketTimeoutException if the time for reading is over; also where something
+   *     is there, as a peer that never stops sending would have no deadline otherwise
    */
-  public abstract void awaitInput() throws IOException;
+  public final void awaitInput() throws IOException {
+    if (deadlineSet && deadline - System.nanoTime() <= 0) {
+      throw new SocketTimeoutException("could not read in time");
+    }
+    awaitSome();
+  }
+
+  /** As {@link #awaitInput}, where a deadline, if there is one, has not passed yet. */
+  abstract void awaitSome() throws IOException;
 
   /** Sends all that is in a buffer of native memory, waiting as often as need be. */
   abstract void transmit(ByteBuffer from) throws IOException;

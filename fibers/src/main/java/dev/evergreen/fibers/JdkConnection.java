@@ -137,7 +137,7 @@ final class JdkConnection extends Connection {
   }
 
   @Override
-  public void awaitInput() throws IOException {
+  void awaitSome() throws IOException {
     if (!hasStaged() && !ended) {
       flushBeforeWaiting();
       stage();

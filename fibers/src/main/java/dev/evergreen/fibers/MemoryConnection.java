@@ -61,7 +61,7 @@ final class MemoryConnection extends Connection {
   }
 
   @Override
-  public void awaitInput() throws IOException {
+  void awaitSome() throws IOException {
     boolean limited = readLimited();
     awaitInput(limited, limited ? readLimit() : 0);
   }

@@ -183,7 +183,7 @@ final class OwnConnection extends Connection {
   }
 
   @Override
-  public void awaitInput() throws IOException {
+  void awaitSome() throws IOException {
     descriptor.enter();
     try {
       if (drained) {

@@ -178,7 +178,7 @@ final class TlsConnection extends Connection {
   }
 
   @Override
-  public void awaitInput() throws IOException {
+  void awaitSome() throws IOException {
     if (starved && !ready.hasRemaining() && !engine.isInboundDone()) {
       flushBeforeWaiting();
       awaitRecords();

@@ -741,6 +741,28 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
+  void aDeadlineEndsAlsoAReaderWhoseInputNeverEnds(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
+      pair.peerSends("xy");
+      assertEquals("x", Fiber.run(fibers, () -> Pair.read(pair.ours(), 1)));
+      pair.ours().readDeadline(Duration.ZERO);
+      assertThrows(
+          SocketTimeoutException.class,
+          () ->
+              Fiber.run(
+                  fibers,
+                  () -> {
+                    pair.ours().awaitInput();
+                    return 0;
+                  }));
+      pair.ours().readDeadline(Duration.ofDays(100_000));
+      assertEquals("y", Fiber.run(fibers, () -> Pair.read(pair.ours(), 1)));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void aPeerThatTakesNothingIsGivenUp(Wire wire) throws Exception {
     try (var fibers = wire.start();
         var pair = wire.smallPair(fibers)) {

@@ -15,12 +15,9 @@ final class Clock {
   private final long zero = System.currentTimeMillis() / 1000 - FIRST;
   private volatile int second = FIRST;
 
-  /** Moves on; false if it is still the same second. */
-  boolean tick() {
-    int now = FIRST + uptime();
-    boolean moves = now != second;
-    second = now;
-    return moves;
+  /** Moves on. */
+  void tick() {
+    second = FIRST + uptime();
   }
 
   int uptime() {

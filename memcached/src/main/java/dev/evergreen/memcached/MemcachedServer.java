@@ -53,6 +53,7 @@ public final class MemcachedServer implements AutoCloseable {
   private static final byte[] TOO_MANY =
       "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final long MAINTENANCE_MILLIS = 100;
+  private static final long SWEEP_MILLIS = 1_000;
   private static final int LONGEST_PAUSE_MILLIS = 16;
   private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
 
@@ -137,22 +138,16 @@ public final class MemcachedServer implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
   private final CountDownLatch allClosed = new CountDownLatch(1);
-  private final Thread maintainer;
+  private final List<Thread> maintainers = new ArrayList<>();
 
-  /**
-   * What is done now and then; whatever fails of it, the rest is done. The last may wait for what
-   * others do with live items. Made once, since the clock must go on when there is no memory.
-   */
+  /** What is done now and then. Made once, since the clock must go on when there is no memory. */
   private final Runnable[] upkeep = {
+    clock::tick,
     () -> hangUpOnSlow(valueHolders),
     () -> hangUpOnSlow(refusedSenders),
     this::hangUpOnSlowWriters,
-    this::maintainStore,
-    this::sweepLiveItems
+    this::maintainStore
   };
-
-  /** Of the maintainer: whether another second has begun. */
-  private boolean newSecond;
 
   /** The file of our UNIX socket, if there is one. */
   private volatile @Nullable Object ownSocket;
@@ -195,7 +190,11 @@ public final class MemcachedServer implements AutoCloseable {
       store.close();
       throw e;
     }
-    maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
+    maintain("memcached-maintenance", MAINTENANCE_MILLIS, upkeep);
+    if (live != null) {
+      // By itself: it may end many, or wait for what others do with one, and the clock must not.
+      maintain("memcached-live-items", SWEEP_MILLIS, live::sweep);
+    }
   }
 
   /**
@@ -350,36 +349,34 @@ public final class MemcachedServer implements AutoCloseable {
     details.clear();
   }
 
-  private void maintain() {
+  private void maintain(String name, long everyMillis, Runnable... tasks) {
+    maintainers.add(
+        Thread.ofPlatform().daemon().name(name).start(() -> repeat(everyMillis, tasks)));
+  }
+
+  /** Whatever fails, the rest is done, and all of it again: all expiry depends on the clock. */
+  private void repeat(long everyMillis, Runnable... tasks) {
     try {
-      while (!closing.await(MAINTENANCE_MILLIS, TimeUnit.MILLISECONDS)) {
-        maintainOnce();
+      while (!closing.await(everyMillis, TimeUnit.MILLISECONDS)) {
+        for (var task : tasks) {
+          attempt(task);
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  /** Whatever goes wrong, the clock must go on: all expiry depends on it. */
-  private void maintainOnce() {
-    newSecond = clock.tick();
-    for (int i = 0; i < upkeep.length; i++) {
-      try {
-        upkeep[i].run();
-      } catch (Throwable e) {
-        tellFailed(e);
-      }
+  private static void attempt(Runnable task) {
+    try {
+      task.run();
+    } catch (Throwable e) {
+      tellFailed(e);
     }
   }
 
   private void maintainStore() {
     store.maintain();
-  }
-
-  private void sweepLiveItems() {
-    if (newSecond && live != null) {
-      live.sweep();
-    }
   }
 
   private static void tellFailed(Throwable failure) {
@@ -554,7 +551,9 @@ public final class MemcachedServer implements AutoCloseable {
       deleteSocket();
       fibers.close();
       try {
-        maintainer.join();
+        for (var maintainer : maintainers) {
+          maintainer.join();
+        }
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }

@@ -17,11 +17,13 @@ import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.memcached.live.Board;
 import dev.evergreen.memcached.live.LiveViews;
+import dev.evergreen.store.Key;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -126,6 +128,32 @@ class LiveServerTest {
           "VALUE board:bob 0 2\r\n[]\r\nVALUE board:ann 0 9\r\n[\"hello\"]\r\nEND\r\n",
           client.exchange("get board:bob none board:ann\r\n"));
     }
+  }
+
+  /** All expiry depends on the clock: else items would be served when their time is over. */
+  @Test
+  void theClockGoesOnWhileALiveItemTakesLongToEnd() throws Exception {
+    try (var server = start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      client.exchange("get board:ann\r\n");
+      var name = MemorySegment.ofArray("board:ann".getBytes(ISO_8859_1));
+      var live = Objects.requireNonNull(server.server().live);
+      var item = live.find(new Key().set(name, 0, (int) name.byteSize()));
+      synchronized (Objects.requireNonNull(item)) {
+        views.keepFor(Duration.ZERO);
+        while (Thread.getAllStackTraces().keySet().stream().noneMatch(this::isStuckAtUpkeep)) {
+          Thread.sleep(1);
+        }
+        int before = server.server().clock.second();
+        while (server.server().clock.second() == before) {
+          Thread.sleep(1);
+        }
+      }
+    }
+  }
+
+  private boolean isStuckAtUpkeep(Thread thread) {
+    return thread.getName().startsWith("memcached-") && thread.getState() == Thread.State.BLOCKED;
   }
 
   @ParameterizedTest
