@@ -138,6 +138,77 @@ class DifferentialTest {
     }
   }
 
+  /** How an item comes by a time of three seconds, or one that is over; K is its key. */
+  private static final List<String> ENDING =
+      List.of(
+          "set K 5 3 1\r\n5\r\n",
+          "set K 5 -1 1\r\n5\r\n",
+          "set K 5 2592001 1\r\n5\r\n",
+          "set K 5 0 1\r\n5\r\ntouch K 3\r\n",
+          "set K 5 0 1\r\n5\r\ngat 3 K\r\n",
+          "set K 5 0 1\r\n5\r\nmg K T3\r\n",
+          "set K 5 0 1\r\n5\r\nma K T3\r\n",
+          "set K 5 0 1\r\n5\r\nmd K I T3\r\n",
+          "set K 5 3 1\r\n5\r\nincr K 1\r\n",
+          "set K 5 3 1\r\n5\r\nappend K 0 0 1\r\n1\r\n",
+          "set K 5 3 1\r\n5\r\nms K 1 MP T0\r\n1\r\n",
+          "set K 5 3 1\r\n5\r\nmg K R30\r\n",
+          "set K 5 3 1\r\n5\r\ntouch K 0\r\n",
+          "ms K 1 T3 I\r\n5\r\n",
+          "mg K N3\r\n",
+          "mg K N0 T3\r\n",
+          "mg K T3 N0\r\n",
+          "ma K N3 J5\r\n",
+          "ma K N0 T3\r\n");
+
+  /** What may be asked of such an item afterwards. */
+  private static final List<String> AFTERWARDS =
+      List.of(
+          "get K\r\n",
+          "gat 0 K\r\n",
+          "touch K 100\r\n",
+          "incr K 1\r\n",
+          "ma K v\r\n",
+          "add K 0 0 1\r\nz\r\n",
+          "replace K 0 0 1\r\nz\r\n",
+          "append K 0 0 1\r\nz\r\n",
+          "ms K 1 ME\r\nz\r\n",
+          "mg K v f h\r\n",
+          "mg K N30 v\r\n",
+          "mg K R30 v\r\n",
+          "md K I\r\n",
+          "me K\r\n");
+
+  @Test
+  void itemsEndAsInMemcachedWhateverGaveThemTheirTime() throws Exception {
+    var before = new StringBuilder();
+    var after = new StringBuilder();
+    for (var ending : ENDING) {
+      for (var then : AFTERWARDS) {
+        var key = "k" + before.length();
+        before.append(ending.replace("K", key));
+        after.append(then.replace("K", key)).append("mg K v f h\r\n".replace("K", key));
+      }
+    }
+    try (var reference = Reference.startIfInstalled("-o", "no_lru_maintainer");
+        var ours = TestServer.start(Mode.PROCESSORS);
+        var there = reference.connect();
+        var here = ours.connect()) {
+      for (var client : List.of(there, here)) {
+        client.exchange(before.toString());
+        client.exchange("set last 0 4 1\r\nx\r\n");
+      }
+      for (var client : List.of(there, here)) {
+        while (client.exchange("mg last\r\n").startsWith("HD")) {
+          Thread.sleep(10);
+        }
+      }
+      assertEquals(
+          new Side(there).ask(List.of(after.toString())),
+          new Side(here).ask(List.of(after.toString())));
+    }
+  }
+
   /**
    * What has other replies by choice or for the reasons above; docs/memcached.md says which. A
    * number that becomes shorter is padded by memcached only if no reply refers to the item.
