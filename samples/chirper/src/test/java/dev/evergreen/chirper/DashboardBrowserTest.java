@@ -4,15 +4,12 @@ import static com.microsoft.playwright.assertions.PlaywrightAssertions.assertTha
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.microsoft.playwright.Browser;
 import com.microsoft.playwright.Browser.NewContextOptions;
 import com.microsoft.playwright.Locator;
 import com.microsoft.playwright.Locator.FilterOptions;
 import com.microsoft.playwright.Page;
 import com.microsoft.playwright.Page.GetByRoleOptions;
 import com.microsoft.playwright.Page.ScreenshotOptions;
-import com.microsoft.playwright.Playwright;
-import com.microsoft.playwright.assertions.LocatorAssertions.HasTextOptions;
 import com.microsoft.playwright.options.AriaRole;
 import com.microsoft.playwright.options.ColorScheme;
 import dev.evergreen.core.GrainTypes;
@@ -34,36 +31,24 @@ import dev.evergreen.web.WebSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** The dashboard in a real browser, over nodes that host Chirper's grains. Needs a Chromium. */
-final class DashboardBrowserTest {
-
-  private static final double PATIENCE_MILLIS = 15_000;
+final class DashboardBrowserTest extends InABrowser {
 
   /** Where to put pictures of the page, for people to look at; none by default. */
   private static final String PICTURES = System.getProperty("evergreen.pictures", "");
 
   private final RealTime time = RealTime.create();
   private final List<Node> nodes = new CopyOnWriteArrayList<>();
-  private final List<String> faults = new ArrayList<>();
   private WebServer server;
-  private Playwright playwright;
-  private Browser browser;
-
-  @BeforeAll
-  static void needsABrowser() {
-    Chromium.assumeInstalled();
-  }
 
   @BeforeEach
   void start() {
@@ -74,14 +59,11 @@ final class DashboardBrowserTest {
             .port(0)
             .add(Dashboard.at("/dashboard", Authorisation.everyone(), this::reports))
             .start();
-    playwright = Chromium.playwright();
-    browser = Chromium.launch(playwright);
   }
 
   @AfterEach
   void stop() {
-    browser.close();
-    playwright.close();
+    closeWindows();
     server.close();
     nodes.forEach(Node::close);
     time.close();
@@ -125,10 +107,6 @@ final class DashboardBrowserTest {
     page.navigate(server.uri() + "dashboard");
     assertThat(page.locator("#state")).hasText("Live", within(PATIENCE_MILLIS));
     return page;
-  }
-
-  private static HasTextOptions within(double millis) {
-    return new HasTextOptions().setTimeout(millis);
   }
 
   private static Locator row(Page page, String text) {

@@ -3,14 +3,11 @@ package dev.evergreen.chirper;
 import static com.microsoft.playwright.assertions.PlaywrightAssertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import com.microsoft.playwright.Browser;
 import com.microsoft.playwright.BrowserContext;
 import com.microsoft.playwright.Locator;
 import com.microsoft.playwright.Locator.FilterOptions;
 import com.microsoft.playwright.Page;
 import com.microsoft.playwright.Page.GetByRoleOptions;
-import com.microsoft.playwright.Playwright;
-import com.microsoft.playwright.assertions.LocatorAssertions.HasTextOptions;
 import com.microsoft.playwright.assertions.PlaywrightAssertions;
 import com.microsoft.playwright.options.AriaRole;
 import java.io.IOException;
@@ -19,43 +16,29 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Chirper as people use it: a browser, and a server in a process of its own. Needs the page, which
  * npm builds, and a Chromium of the system.
  */
-abstract class PageInABrowser {
-
-  private static final double PATIENCE_MILLIS = 15_000;
+abstract class PageInABrowser extends InABrowser {
 
   @TempDir Path data;
-  final List<String> faults = new ArrayList<>();
   final List<ChirperProcess> started = new ArrayList<>();
   String address = "";
-  Playwright playwright;
-  Browser browser;
 
   @BeforeAll
-  static void needsAPageAndABrowser() {
+  static void needsAPage() {
     assumeTrue(
         PageInABrowser.class.getResource("/page/index.html") != null,
         "the page is not built: npm ci && npm run build in samples/chirper/page");
-    Chromium.assumeInstalled();
     PlaywrightAssertions.setDefaultAssertionTimeout(PATIENCE_MILLIS);
-  }
-
-  @BeforeEach
-  void open() {
-    playwright = Chromium.playwright();
-    browser = Chromium.launch(playwright);
   }
 
   @AfterEach
   void stop() {
-    browser.close();
-    playwright.close();
+    closeWindows();
     started.forEach(ChirperProcess::close);
   }
 
@@ -127,9 +110,5 @@ abstract class PageInABrowser {
 
   static GetByRoleOptions named(String name) {
     return new GetByRoleOptions().setName(name);
-  }
-
-  static HasTextOptions within(double millis) {
-    return new HasTextOptions().setTimeout(millis);
   }
 }
