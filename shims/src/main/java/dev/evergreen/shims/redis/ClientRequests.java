@@ -73,7 +73,8 @@ final class ClientRequests {
   }
 
   /** Deals with all that there is; false if the client is to go. */
-  private boolean handle(ByteBuffer bytes, int end) throws IOException {
+  private boolean handle(ByteBuffer bytes, int came) throws IOException {
+    int end = came;
     if (passing) {
       session.own().pass(bytes, 0, end);
       return true;
@@ -89,11 +90,81 @@ final class ClientRequests {
     }
     var batch = shim.batches.take();
     try {
-      batch.begin(bytes, from);
-      return (amidLong || passing || split(bytes, end, batch)) && keepRest(bytes, end);
+      while (true) {
+        batch.begin(bytes, from);
+        try {
+          return (amidLong || passing || split(bytes, end, batch)) && keepRest(bytes, end);
+        } catch (Session.StuckException e) {
+          from = batch.from();
+          end = awaitLane(bytes, from, end);
+          requests.restart(from);
+        }
+      }
     } finally {
       shim.batches.giveBack(batch);
     }
+  }
+
+  /**
+   * Waits until the lane owes nothing. It may be a pause that keeps it from answering, and the
+   * client's request to end that may be among those that wait for it. So what the client says is
+   * read on. Such a request is carried out at once, and once more when it has its turn, which does
+   * nothing if the pause is over.
+   *
+   * @return where what the client has said ends now
+   */
+  private int awaitLane(ByteBuffer bytes, int from, int end) throws IOException {
+    int to = end;
+    boolean ends = endsPause(bytes, from, to);
+    while (!ends && to < bytes.capacity() && session.awaitMore()) {
+      int n = connection.tryRead(bytes.position(to));
+      bytes.clear();
+      if (n < 0) {
+        break;
+      }
+      to += n;
+      ends = endsPause(bytes, from, to);
+    }
+    if (ends) {
+      session.unpause();
+    }
+    session.awaitLane();
+    return to;
+  }
+
+  /** Whether a request to end a pause is there, and nothing before it that makes another of it. */
+  static boolean endsPause(ByteBuffer bytes, int from, int end) {
+    var scanner = new RequestScanner();
+    scanner.restart(from);
+    boolean queues = false;
+    while (true) {
+      var verb =
+          switch (scanner.scan(bytes, end)) {
+            case EMPTY -> Verb.SHARED;
+            case WHOLE -> Verb.of(scanner, bytes);
+            case LINE -> ofLine(bytes, scanner.began(), scanner.at);
+            case PART, STRANGE -> Verb.UNREAD;
+          };
+      if (verb == Verb.UNPAUSES && !queues) {
+        return true;
+      }
+      if (!verb.leavesLaterOnes()) {
+        return false;
+      }
+      queues = verb == Verb.MULTI || (queues && verb != Verb.EXEC && verb != Verb.DISCARD);
+    }
+  }
+
+  private static Verb ofLine(ByteBuffer bytes, int from, int to) {
+    if (holdsZero(bytes, from, to)) {
+      return Verb.UNREAD;
+    }
+    var words = Inline.split(bytes, from, to).orElse(List.of());
+    var array = ByteBuffer.wrap(Inline.asArray(words));
+    var scanner = new RequestScanner();
+    return scanner.scan(array, array.capacity()) == RequestScanner.Found.WHOLE
+        ? Verb.of(scanner, array)
+        : Verb.UNREAD;
   }
 
   /** Deals with more of a long request; false if the client is to go. */
@@ -177,8 +248,9 @@ final class ClientRequests {
   /** From here on Redis is to judge what the client says; false if the client is to go. */
   private boolean passOn(ByteBuffer bytes, int from, int end, boolean amid, boolean refused)
       throws IOException {
+    boolean goesOn = session.passOn(bytes, from, end, amid, refused);
     passing = true;
-    return session.passOn(bytes, from, end, amid, refused);
+    return goesOn;
   }
 
   private boolean handleLine(ByteBuffer bytes, int end, Batch batch) throws IOException {

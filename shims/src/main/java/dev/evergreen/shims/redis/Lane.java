@@ -146,8 +146,8 @@ final class Lane {
   private long lastRecorded = Spool.DROPPED;
   private volatile long lastReply;
 
-  /** When something was replied, or waited for, last. */
-  private volatile long progressNanos = System.nanoTime();
+  /** When something was replied, or waited for, last. Tests have it be long ago. */
+  volatile long progressNanos = System.nanoTime();
 
   /** What came for one client, one after the other. Of the reader. */
   private static final class Part {
@@ -198,6 +198,13 @@ final class Lane {
   /** Whether nothing was replied for too long although something is waited for. */
   boolean isStuck() {
     return outstanding() > 0 && System.nanoTime() - progressNanos > patienceNanos.getAsLong();
+  }
+
+  /** For so long at least it is of no use to ask again whether it answers. */
+  long patienceLeftNanos() {
+    long patience = patienceNanos.getAsLong();
+    long left = patience - (System.nanoTime() - progressNanos);
+    return left >= 0 ? left + 1 : patience;
   }
 
   /**
@@ -345,7 +352,7 @@ final class Lane {
   private void await(BooleanSupplier enough) throws IOException {
     try {
       while (!enough.getAsBoolean()) {
-        long _ = changed.awaitNanos(patienceNanos.getAsLong());
+        long _ = changed.awaitNanos(patienceLeftNanos());
         if (isStuck()) {
           left = true;
           changed.signalAll();

@@ -637,8 +637,7 @@ final class OwnUpstream {
     } finally {
       lock.unlock();
     }
-    // Nor what was asked here because the lane does not answer.
-    session.awaitLane();
+    session.letLaneFinish();
   }
 
   /** What has come may be the replies of scripts: then it must be known what those did. */

@@ -12,6 +12,8 @@ import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.Upstream;
 import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
 import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * #start} answers when it listens; {@link #drain} or {@link #close} ends it.
  */
 public final class RedisShim implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(RedisShim.class.getName());
   private static final byte[] TOO_MANY = Inline.ascii("-ERR max number of clients reached\r\n");
   private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
 
@@ -284,6 +287,17 @@ public final class RedisShim implements AutoCloseable {
     } catch (IOException | RuntimeException e) {
       connection.close();
       throw e;
+    }
+  }
+
+  /** Ends a pause by a connection of its own, if the identity may; of a pause only that is lost. */
+  void unpause(Identity identity) {
+    try (var connection = connect()) {
+      var requests = new ArrayList<>(identity.introduction());
+      requests.add(Identity.request("CLIENT", "UNPAUSE"));
+      var _ = Exchange.ask(connection, requests);
+    } catch (IOException | UncheckedIOException e) {
+      LOG.log(Level.DEBUG, "a pause could not be ended", e);
     }
   }
 

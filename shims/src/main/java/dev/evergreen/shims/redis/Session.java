@@ -24,9 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Invariant: only one of the two owes it replies, so that they come in the order of its
  * requests. From the lane it goes to its own upstream when all is replied to; back it goes only if
- * that is so anyway and nothing is left there that Redis knows of the connection. One request goes
- * to its own upstream although a lane owes replies that does not answer: the one that ends a pause,
- * for which the lane may be waiting. It is replied to behind these.
+ * that is so anyway and nothing is left there that Redis knows of the connection.
  */
 final class Session {
   private static final ByteBuffer GOODBYE = direct("+OK\r\n");
@@ -67,10 +65,27 @@ final class Session {
 
   private volatile @Nullable Thread waiter;
 
+  /** Ends that the client is listened to while a lane owes it replies. */
+  private volatile @Nullable CancelScope listening;
+
   /** Of the upstream of its own, if it waits for the lane. */
   private volatile @Nullable Thread ownWaiter;
 
   private volatile boolean closed;
+
+  /**
+   * A request cannot be dealt with yet, and nothing of it was: the lane owes replies to what was
+   * asked before, and does not answer.
+   */
+  static final class StuckException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public Throwable fillInStackTrace() {
+      // It is no failure.
+      return this;
+    }
+  }
 
   Session(RedisShim shim, Connection connection) throws IOException {
     this.shim = shim;
@@ -114,7 +129,7 @@ final class Session {
 
   /** The client says no more: Redis may know what to make of it. */
   void endInput() throws IOException {
-    awaitReplied();
+    awaitLane();
     var present = own;
     if (present != null && !present.isQuiet()) {
       present.endInput();
@@ -391,14 +406,9 @@ final class Session {
 
   /** Sends requests to the client's own upstream. */
   private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    boolean unpauses = verb == Verb.UNPAUSES;
-    if (unpauses) {
-      awaitRepliedOrStuck();
-    } else {
-      awaitReplied();
-    }
+    awaitReplied();
     var upstream = own();
-    if (!unpauses && !upstream.isNamed(profile.name())) {
+    if (!upstream.isNamed(profile.name())) {
       // It was opened while Redis was busy, or before the lane had the name confirmed.
       upstream.name(profile.name());
     }
@@ -416,10 +426,6 @@ final class Session {
     upstream.submit(verb, words, batch, told);
     if (verb == Verb.MULTI && upstream.isToSpoil(profile.database())) {
       upstream.spoil();
-    }
-    if (outstanding.get() > 0) {
-      // What comes next waits for what this may end.
-      upstream.flush();
     }
   }
 
@@ -572,7 +578,7 @@ final class Session {
   }
 
   void awaitAll() throws IOException {
-    awaitReplied();
+    awaitLane();
     var present = own;
     if (present != null) {
       present.awaitReplied();
@@ -580,21 +586,49 @@ final class Session {
     output.awaitSent();
   }
 
-  /** Waits until the lane owes nothing. */
+  /** Waits until the lane owes nothing, before anything is done of the next request. */
   private void awaitReplied() throws IOException {
     if (outstanding.get() > 0) {
-      await(() -> outstanding.get() == 0);
+      await(() -> outstanding.get() == 0 || isStuck());
+      if (outstanding.get() > 0) {
+        throw new StuckException();
+      }
     }
-  }
-
-  /** Waits until the lane owes nothing or does not answer, for which there may be a reason. */
-  private void awaitRepliedOrStuck() throws IOException {
-    await(() -> outstanding.get() == 0 || isStuck());
   }
 
   private boolean isStuck() {
     var present = lane;
-    return present != null && present.isStuck();
+    // Of one that the client has no more it may still be owed something: it was left.
+    return present == null || present.isStuck();
+  }
+
+  /** Waits until the lane owes nothing, however long that takes. */
+  void awaitLane() throws IOException {
+    await(() -> outstanding.get() == 0);
+  }
+
+  /** Waits until the client says more; answers false if the lane owes nothing any more. */
+  boolean awaitMore() throws IOException {
+    var scope = CancelScope.open();
+    listening = scope;
+    try {
+      if (outstanding.get() > 0) {
+        checkOpen();
+        scope.run(connection::awaitInput);
+        return true;
+      }
+    } catch (WaitCancelledException e) {
+      checkOpen();
+    } finally {
+      listening = null;
+    }
+    return false;
+  }
+
+  /** Has a pause end, as whoever the client is, before its own request to do so has its turn. */
+  void unpause() {
+    var identity = profile.identity();
+    shim.fibers.spawn(() -> shim.unpause(identity));
   }
 
   /** Waits for a lane that is being made; not if the client goes away meanwhile. */
@@ -610,7 +644,9 @@ final class Session {
     try {
       while (!over.getAsBoolean()) {
         checkOpen();
-        LockSupport.parkNanos(this, shim.patienceNanos());
+        var present = lane;
+        LockSupport.parkNanos(
+            this, present == null ? shim.patienceNanos() : present.patienceLeftNanos());
         if (Thread.currentThread().isInterrupted()) {
           throw ending();
         }
@@ -627,7 +663,7 @@ final class Session {
   }
 
   /** Of the upstream of its own: waits until the lane owes nothing, or never will reply. */
-  void awaitLane() {
+  void letLaneFinish() {
     if (outstanding.get() == 0) {
       return;
     }
@@ -652,6 +688,10 @@ final class Session {
     // Nobody who is null is woken.
     LockSupport.unpark(waiter);
     LockSupport.unpark(ownWaiter);
+    var scope = listening;
+    if (scope != null) {
+      scope.cancel();
+    }
   }
 
   boolean has(Lane which) {

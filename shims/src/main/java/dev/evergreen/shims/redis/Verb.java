@@ -177,6 +177,18 @@ enum Verb {
     return isShared() || this == SCRIPT || this == OWN;
   }
 
+  /**
+   * Whether what its client asks behind it is the same request, whatever becomes of it, and waits
+   * for nobody else's.
+   */
+  boolean leavesLaterOnes() {
+    return switch (this) {
+      case SHARED, SECRET, SCRIPT, SELECT, SET_NAME, CONNECTION, PAUSES, UNPAUSES -> true;
+      case MULTI, EXEC, DISCARD, WATCH, UNWATCH -> true;
+      default -> false;
+    };
+  }
+
   /** Whether it is replied to otherwise than once. */
   boolean isUneven() {
     return switch (this) {
