@@ -8,7 +8,9 @@ import dev.evergreen.provenance.Batch;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads what a client says, finds where its requests end, and hands them to its {@link Session}:
@@ -18,8 +20,8 @@ import java.util.List;
 final class ClientRequests {
   private static final byte[] NOTHING = {};
 
-  /** What the record is told of a long request that may hold credentials. */
-  private static final Told LONG_SECRET = new Told(RedisKind.HIDDEN, true, true, Told.UNCHANGED);
+  /** What the record is told of a request that may hold credentials, nobody knows where. */
+  private static final Told SECRET = new Told(RedisKind.HIDDEN, true, true, Told.UNCHANGED);
 
   private final RedisShim shim;
   private final Session session;
@@ -288,7 +290,11 @@ final class ClientRequests {
     var scanner = new RequestScanner();
     scanner.scan(array, array.capacity());
     var verb = Verb.of(scanner, array);
-    var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
+    var own = words;
+    if (verb == Verb.STRANGE) {
+      own = session.ownNamed(words);
+      verb = Verb.of(own, scanner, array);
+    }
     var line = new Batch();
     line.begin(bytes, from);
     line.add(to);
@@ -297,7 +303,20 @@ final class ClientRequests {
     plain.begin(array, 0);
     plain.add(array.capacity());
     return session.single(
-        verb, Words.of(verb, scanner, array), words.size(), plain, line, told.orElse(array));
+        verb, Words.of(verb, scanner, array), words.size(), plain, line, told(verb, own));
+  }
+
+  /**
+   * What the record is told of a request with the command's own name.
+   *
+   * @param own null if nobody knows that
+   */
+  private Told told(Verb verb, @Nullable List<byte[]> own) {
+    if (own == null) {
+      return SECRET;
+    }
+    var told = redacts(verb) ? shim.redaction.of(own) : Told.ALL;
+    return told.orElse(ByteBuffer.wrap(Inline.asArray(own)));
   }
 
   /** Deals with a request that is whole; false if the client is to go. */
@@ -316,6 +335,11 @@ final class ClientRequests {
       return true;
     }
     submit(batch);
+    if (verb == Verb.STRANGE) {
+      boolean stays = handleWords(Inline.wordsOf(bytes, from, next), bytes, from, next);
+      batch.begin(bytes, next);
+      return stays;
+    }
     batch.begin(bytes, from);
     batch.add(next);
     boolean goesOn =
@@ -381,8 +405,15 @@ final class ClientRequests {
       return passOn(bytes, from, end, false, false);
     }
     var verb = Verb.of(requests, bytes);
+    boolean known = true;
+    if (verb == Verb.STRANGE) {
+      var name = Verb.argument(requests, bytes, 0, Integer.MAX_VALUE);
+      var own = session.ownNamed(List.of(name.getBytes(StandardCharsets.ISO_8859_1)));
+      known = own != null;
+      verb = Verb.of(own, requests, bytes);
+    }
     var words = Words.of(verb, requests, bytes);
-    session.begin(verb, words, bytes, from, end, redacts(verb) ? LONG_SECRET : Told.ALL);
+    session.begin(verb, words, bytes, from, end, redacts(verb) || !known ? SECRET : Told.ALL);
     amidLong = true;
     rest = NOTHING;
     return true;

@@ -96,7 +96,7 @@ final class Lane {
   }
 
   private static final int UNKNOWN = -1;
-  private static final int LONGEST_SELECTION = 64;
+  private static final int LONGEST_SELECTION = 64 + Names.LONGEST_NAME;
 
   /** So many buffers a client's fiber sends, before a fiber of the lane's own goes on. */
   private static final int MOST_SENT = 4;
@@ -107,6 +107,7 @@ final class Lane {
   private final Tape tape;
   private final LongSupplier patienceNanos;
   private final Fibers fibers;
+  private final Names names;
 
   private final ReentrantLock lock = new ReentrantLock();
 
@@ -170,12 +171,14 @@ final class Lane {
       String description,
       Tape tape,
       LongSupplier patienceNanos,
-      Fibers fibers) {
+      Fibers fibers,
+      Names names) {
     this.connection = connection;
     this.ofNobody = ofNobody;
     this.tape = tape;
     this.patienceNanos = patienceNanos;
     this.fibers = fibers;
+    this.names = names;
     line = new Line(tape, description);
   }
 
@@ -330,7 +333,7 @@ final class Lane {
   }
 
   private boolean select(int wanted) throws IOException {
-    var request = Identity.request("SELECT", String.valueOf(wanted));
+    var request = names.request("SELECT", String.valueOf(wanted));
     var present = new Selection();
     selection = present;
     filling.put(request);

@@ -362,7 +362,7 @@ final class OwnUpstream {
     if (isLost()) {
       throw notTold();
     }
-    var request = Identity.request("SELECT", String.valueOf(wanted));
+    var request = session.request("SELECT", String.valueOf(wanted));
     var said = ask(Verb.SELECT, Words.ofSelection(wanted), request);
     if (wanted == standing.database()) {
       return null;
@@ -471,7 +471,7 @@ final class OwnUpstream {
     flush();
     awaitKnown();
     if (!isNamed(wanted) && doesAsItIsTold()) {
-      var request = Identity.request("CLIENT", "SETNAME", wanted);
+      var request = session.request("CLIENT", "SETNAME", wanted);
       var said = ask(Verb.SET_NAME, Words.ofNaming(wanted), request);
       if (said == null || !isBusy(said)) {
         // Else it may not, which does not change.

@@ -13,6 +13,7 @@ import java.io.InterruptedIOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -378,7 +379,9 @@ final class Session {
     }
     var original = ByteBuffer.allocate(batch.length());
     original.put(0, batch.bytes(), batch.from(), batch.length());
-    var request = Identity.request("HELLO", String.valueOf(version));
+    // By the name that it was said by, which may be none to Redis.
+    var said = Inline.wordsOf(batch.bytes(), batch.from(), batch.to()).getFirst();
+    var request = Inline.asArray(List.of(said, Inline.ascii(String.valueOf(version))));
     var greeting = new Batch();
     greeting.begin(ByteBuffer.wrap(request), 0);
     greeting.add(request.length);
@@ -502,24 +505,40 @@ final class Session {
     if (present != null) {
       return present;
     }
+    var made =
+        unlessItLeaves(
+            () -> shim.open(this, profile.identity(), profile.name(), profile.database()));
+    own = made;
+    ownReader = shim.fibers.spawn(() -> ownEnded(made.readToEnd()));
+    return made;
+  }
+
+  /** Asks Redis by another connection, and gives that up if the client goes away meanwhile. */
+  private <T extends @Nullable Object> T unlessItLeaves(
+      ScopedValue.CallableOp<? extends T, IOException> asking) throws IOException {
     var scope = CancelScope.open();
     Runnable giveUp =
         () -> {
           cutOff();
           scope.cancel();
         };
-    OwnUpstream made;
     try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
-      made =
-          scope.call(() -> shim.open(this, profile.identity(), profile.name(), profile.database()));
+      return scope.call(asking);
     } catch (WaitCancelledException e) {
       // Whoever waits for something else meanwhile must not take it for that.
       checkOpen();
       throw e;
     }
-    own = made;
-    ownReader = shim.fibers.spawn(() -> ownEnded(made.readToEnd()));
-    return made;
+  }
+
+  /** The words of a request with a command's own name, as {@link Names#own} has them. */
+  @Nullable List<byte[]> ownNamed(List<byte[]> words) throws IOException {
+    return unlessItLeaves(() -> shim.names.own(words));
+  }
+
+  /** A request of the shim's own. */
+  byte[] request(String... words) {
+    return shim.names.request(words);
   }
 
   private void ownEnded(boolean inOrder) {
