@@ -275,9 +275,19 @@ final class OwnUpstream {
    */
   void pass(ByteBuffer bytes, int from, int to) throws IOException {
     if (!isEnded()) {
-      connection.write(bytes.limit(to).position(from));
+      try {
+        connection.write(bytes.limit(to).position(from));
+      } catch (IOException e) {
+        throw afterLastWords(e);
+      }
     }
     bytes.clear();
+  }
+
+  /** Redis has ended it: what it has said of that is passed on before the client is let go. */
+  private IOException afterLastWords(IOException end) {
+    await(() -> false);
+    return end;
   }
 
   private boolean isEnded() {
@@ -290,7 +300,11 @@ final class OwnUpstream {
   }
 
   void flush() throws IOException {
-    connection.flush();
+    try {
+      connection.flush();
+    } catch (IOException e) {
+      throw afterLastWords(e);
+    }
   }
 
   /** Tells Redis that the client will say no more. */
