@@ -8,7 +8,9 @@ import dev.evergreen.provenance.Batch;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads what a client says, finds where its requests end, and hands them to its {@link Session}:
@@ -18,8 +20,8 @@ import java.util.List;
 final class ClientRequests {
   private static final byte[] NOTHING = {};
 
-  /** What the record is told of a long request that may hold credentials. */
-  private static final Told LONG_SECRET = new Told(RedisKind.HIDDEN, true, true, Told.UNCHANGED);
+  /** What the record is told of a request that may hold credentials, nobody knows where. */
+  private static final Told SECRET = new Told(RedisKind.HIDDEN, true, true, Told.UNCHANGED);
 
   private final RedisShim shim;
   private final Session session;
@@ -73,7 +75,8 @@ final class ClientRequests {
   }
 
   /** Deals with all that there is; false if the client is to go. */
-  private boolean handle(ByteBuffer bytes, int end) throws IOException {
+  private boolean handle(ByteBuffer bytes, int came) throws IOException {
+    int end = came;
     if (passing) {
       session.own().pass(bytes, 0, end);
       return true;
@@ -89,11 +92,81 @@ final class ClientRequests {
     }
     var batch = shim.batches.take();
     try {
-      batch.begin(bytes, from);
-      return (amidLong || passing || split(bytes, end, batch)) && keepRest(bytes, end);
+      while (true) {
+        batch.begin(bytes, from);
+        try {
+          return (amidLong || passing || split(bytes, end, batch)) && keepRest(bytes, end);
+        } catch (Session.StuckException e) {
+          from = batch.from();
+          end = awaitLane(bytes, from, end);
+          requests.restart(from);
+        }
+      }
     } finally {
       shim.batches.giveBack(batch);
     }
+  }
+
+  /**
+   * Waits until the lane owes nothing. It may be a pause that keeps it from answering, and the
+   * client's request to end that may be among those that wait for it. So what the client says is
+   * read on. Such a request is carried out at once, and once more when it has its turn, which does
+   * nothing if the pause is over.
+   *
+   * @return where what the client has said ends now
+   */
+  private int awaitLane(ByteBuffer bytes, int from, int end) throws IOException {
+    int to = end;
+    boolean ends = endsPause(bytes, from, to);
+    while (!ends && to < bytes.capacity() && session.awaitMore()) {
+      int n = connection.tryRead(bytes.position(to));
+      bytes.clear();
+      if (n < 0) {
+        break;
+      }
+      to += n;
+      ends = endsPause(bytes, from, to);
+    }
+    if (ends) {
+      session.unpause();
+    }
+    session.awaitLane();
+    return to;
+  }
+
+  /** Whether a request to end a pause is there, and nothing before it that makes another of it. */
+  static boolean endsPause(ByteBuffer bytes, int from, int end) {
+    var scanner = new RequestScanner();
+    scanner.restart(from);
+    boolean queues = false;
+    while (true) {
+      var verb =
+          switch (scanner.scan(bytes, end)) {
+            case EMPTY -> Verb.SHARED;
+            case WHOLE -> Verb.of(scanner, bytes);
+            case LINE -> ofLine(bytes, scanner.began(), scanner.at);
+            case PART, STRANGE -> Verb.UNREAD;
+          };
+      if (verb == Verb.UNPAUSES && !queues) {
+        return true;
+      }
+      if (!verb.leavesLaterOnes()) {
+        return false;
+      }
+      queues = verb == Verb.MULTI || (queues && verb != Verb.EXEC && verb != Verb.DISCARD);
+    }
+  }
+
+  private static Verb ofLine(ByteBuffer bytes, int from, int to) {
+    if (holdsZero(bytes, from, to)) {
+      return Verb.UNREAD;
+    }
+    var words = Inline.split(bytes, from, to).orElse(List.of());
+    var array = ByteBuffer.wrap(Inline.asArray(words));
+    var scanner = new RequestScanner();
+    return scanner.scan(array, array.capacity()) == RequestScanner.Found.WHOLE
+        ? Verb.of(scanner, array)
+        : Verb.UNREAD;
   }
 
   /** Deals with more of a long request; false if the client is to go. */
@@ -177,8 +250,9 @@ final class ClientRequests {
   /** From here on Redis is to judge what the client says; false if the client is to go. */
   private boolean passOn(ByteBuffer bytes, int from, int end, boolean amid, boolean refused)
       throws IOException {
+    boolean goesOn = session.passOn(bytes, from, end, amid, refused);
     passing = true;
-    return session.passOn(bytes, from, end, amid, refused);
+    return goesOn;
   }
 
   private boolean handleLine(ByteBuffer bytes, int end, Batch batch) throws IOException {
@@ -216,7 +290,11 @@ final class ClientRequests {
     var scanner = new RequestScanner();
     scanner.scan(array, array.capacity());
     var verb = Verb.of(scanner, array);
-    var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
+    var own = words;
+    if (verb == Verb.STRANGE) {
+      own = session.ownNamed(words);
+      verb = Verb.of(own, scanner, array);
+    }
     var line = new Batch();
     line.begin(bytes, from);
     line.add(to);
@@ -225,7 +303,20 @@ final class ClientRequests {
     plain.begin(array, 0);
     plain.add(array.capacity());
     return session.single(
-        verb, Words.of(verb, scanner, array), words.size(), plain, line, told.orElse(array));
+        verb, Words.of(verb, scanner, array), words.size(), plain, line, told(verb, own));
+  }
+
+  /**
+   * What the record is told of a request with the command's own name.
+   *
+   * @param own null if nobody knows that
+   */
+  private Told told(Verb verb, @Nullable List<byte[]> own) {
+    if (own == null) {
+      return SECRET;
+    }
+    var told = redacts(verb) ? shim.redaction.of(own) : Told.ALL;
+    return told.orElse(ByteBuffer.wrap(Inline.asArray(own)));
   }
 
   /** Deals with a request that is whole; false if the client is to go. */
@@ -244,6 +335,11 @@ final class ClientRequests {
       return true;
     }
     submit(batch);
+    if (verb == Verb.STRANGE) {
+      boolean stays = handleWords(Inline.wordsOf(bytes, from, next), bytes, from, next);
+      batch.begin(bytes, next);
+      return stays;
+    }
     batch.begin(bytes, from);
     batch.add(next);
     boolean goesOn =
@@ -309,8 +405,15 @@ final class ClientRequests {
       return passOn(bytes, from, end, false, false);
     }
     var verb = Verb.of(requests, bytes);
+    boolean known = true;
+    if (verb == Verb.STRANGE) {
+      var name = Verb.argument(requests, bytes, 0, Integer.MAX_VALUE);
+      var own = session.ownNamed(List.of(name.getBytes(StandardCharsets.ISO_8859_1)));
+      known = own != null;
+      verb = Verb.of(own, requests, bytes);
+    }
     var words = Words.of(verb, requests, bytes);
-    session.begin(verb, words, bytes, from, end, redacts(verb) ? LONG_SECRET : Told.ALL);
+    session.begin(verb, words, bytes, from, end, redacts(verb) || !known ? SECRET : Told.ALL);
     amidLong = true;
     rest = NOTHING;
     return true;

@@ -31,13 +31,13 @@ record Identity(@Nullable String user, String password, int protocol) {
   }
 
   /** What makes a new connection one of this identity; texts hold a character for each byte. */
-  List<byte[]> introduction() {
+  List<byte[]> introduction(Names names) {
     var requests = new java.util.ArrayList<byte[]>();
     if (user != null) {
-      requests.add(request("AUTH", user, password));
+      requests.add(names.request("AUTH", user, password));
     }
     if (protocol != 2) {
-      requests.add(request("HELLO", String.valueOf(protocol)));
+      requests.add(names.request("HELLO", String.valueOf(protocol)));
     }
     return requests;
   }

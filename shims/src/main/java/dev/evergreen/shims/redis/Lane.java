@@ -96,7 +96,7 @@ final class Lane {
   }
 
   private static final int UNKNOWN = -1;
-  private static final int LONGEST_SELECTION = 64;
+  private static final int LONGEST_SELECTION = 64 + Names.LONGEST_NAME;
 
   /** So many buffers a client's fiber sends, before a fiber of the lane's own goes on. */
   private static final int MOST_SENT = 4;
@@ -107,6 +107,7 @@ final class Lane {
   private final Tape tape;
   private final LongSupplier patienceNanos;
   private final Fibers fibers;
+  private final Names names;
 
   private final ReentrantLock lock = new ReentrantLock();
 
@@ -146,8 +147,8 @@ final class Lane {
   private long lastRecorded = Spool.DROPPED;
   private volatile long lastReply;
 
-  /** When something was replied, or waited for, last. */
-  private volatile long progressNanos = System.nanoTime();
+  /** When something was replied, or waited for, last. Tests have it be long ago. */
+  volatile long progressNanos = System.nanoTime();
 
   /** What came for one client, one after the other. Of the reader. */
   private static final class Part {
@@ -170,12 +171,14 @@ final class Lane {
       String description,
       Tape tape,
       LongSupplier patienceNanos,
-      Fibers fibers) {
+      Fibers fibers,
+      Names names) {
     this.connection = connection;
     this.ofNobody = ofNobody;
     this.tape = tape;
     this.patienceNanos = patienceNanos;
     this.fibers = fibers;
+    this.names = names;
     line = new Line(tape, description);
   }
 
@@ -198,6 +201,13 @@ final class Lane {
   /** Whether nothing was replied for too long although something is waited for. */
   boolean isStuck() {
     return outstanding() > 0 && System.nanoTime() - progressNanos > patienceNanos.getAsLong();
+  }
+
+  /** For so long at least it is of no use to ask again whether it answers. */
+  long patienceLeftNanos() {
+    long patience = patienceNanos.getAsLong();
+    long left = patience - (System.nanoTime() - progressNanos);
+    return left >= 0 ? left + 1 : patience;
   }
 
   /**
@@ -323,7 +333,7 @@ final class Lane {
   }
 
   private boolean select(int wanted) throws IOException {
-    var request = Identity.request("SELECT", String.valueOf(wanted));
+    var request = names.request("SELECT", String.valueOf(wanted));
     var present = new Selection();
     selection = present;
     filling.put(request);
@@ -345,7 +355,7 @@ final class Lane {
   private void await(BooleanSupplier enough) throws IOException {
     try {
       while (!enough.getAsBoolean()) {
-        long _ = changed.awaitNanos(patienceNanos.getAsLong());
+        long _ = changed.awaitNanos(patienceLeftNanos());
         if (isStuck()) {
           left = true;
           changed.signalAll();

@@ -275,9 +275,19 @@ final class OwnUpstream {
    */
   void pass(ByteBuffer bytes, int from, int to) throws IOException {
     if (!isEnded()) {
-      connection.write(bytes.limit(to).position(from));
+      try {
+        connection.write(bytes.limit(to).position(from));
+      } catch (IOException e) {
+        throw afterLastWords(e);
+      }
     }
     bytes.clear();
+  }
+
+  /** Redis has ended it: what it has said of that is passed on before the client is let go. */
+  private IOException afterLastWords(IOException end) {
+    await(() -> false);
+    return end;
   }
 
   private boolean isEnded() {
@@ -290,7 +300,11 @@ final class OwnUpstream {
   }
 
   void flush() throws IOException {
-    connection.flush();
+    try {
+      connection.flush();
+    } catch (IOException e) {
+      throw afterLastWords(e);
+    }
   }
 
   /** Tells Redis that the client will say no more. */
@@ -362,7 +376,7 @@ final class OwnUpstream {
     if (isLost()) {
       throw notTold();
     }
-    var request = Identity.request("SELECT", String.valueOf(wanted));
+    var request = session.request("SELECT", String.valueOf(wanted));
     var said = ask(Verb.SELECT, Words.ofSelection(wanted), request);
     if (wanted == standing.database()) {
       return null;
@@ -471,7 +485,7 @@ final class OwnUpstream {
     flush();
     awaitKnown();
     if (!isNamed(wanted) && doesAsItIsTold()) {
-      var request = Identity.request("CLIENT", "SETNAME", wanted);
+      var request = session.request("CLIENT", "SETNAME", wanted);
       var said = ask(Verb.SET_NAME, Words.ofNaming(wanted), request);
       if (said == null || !isBusy(said)) {
         // Else it may not, which does not change.
@@ -637,8 +651,7 @@ final class OwnUpstream {
     } finally {
       lock.unlock();
     }
-    // Nor what was asked here because the lane does not answer.
-    session.awaitLane();
+    session.letLaneFinish();
   }
 
   /** What has come may be the replies of scripts: then it must be known what those did. */

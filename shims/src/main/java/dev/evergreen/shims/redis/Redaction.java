@@ -116,9 +116,14 @@ final class Redaction {
     };
   }
 
-  /** Of a command that speaks of another one, which begins there. */
+  /** Of a command that speaks of another one, which begins there; of a strange name it is any. */
   private @Nullable List<byte[]> hideCommand(List<byte[]> words, int from) {
-    var hidden = words.size() > from ? hidden(words.subList(from, words.size())) : null;
+    if (words.size() <= from) {
+      return null;
+    }
+    var spoken = words.subList(from, words.size());
+    boolean strange = !Verb.isKnown(word(spoken, 0)) && !Verb.isOfData(word(spoken, 0));
+    var hidden = strange ? hide(spoken, 1, spoken.size()) : hidden(spoken);
     return hidden == null
         ? null
         : Stream.concat(words.subList(0, from).stream(), hidden.stream()).toList();

@@ -12,6 +12,8 @@ import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.Upstream;
 import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
 import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * #start} answers when it listens; {@link #drain} or {@link #close} ends it.
  */
 public final class RedisShim implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(RedisShim.class.getName());
   private static final byte[] TOO_MANY = Inline.ascii("-ERR max number of clients reached\r\n");
   private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
 
@@ -34,6 +37,7 @@ public final class RedisShim implements AutoCloseable {
   final Tape tape;
   final ClientOutput.Spilling spilling;
   final Redaction redaction;
+  final Names names = new Names(this);
   final Lanes lanes;
   final Batches batches = new Batches();
   final Pause pause = new Pause();
@@ -225,7 +229,7 @@ public final class RedisShim implements AutoCloseable {
   private @Nullable Lane open(Identity identity) throws IOException {
     var connection = connect();
     try {
-      var requests = new ArrayList<>(identity.introduction());
+      var requests = new ArrayList<>(identity.introduction(names));
       requests.add(Identity.request("PING"));
       var replies = Exchange.ask(connection, requests);
       var pong = replies.removeLast();
@@ -239,7 +243,8 @@ public final class RedisShim implements AutoCloseable {
           "shared by " + identity,
           tape,
           this::patienceNanos,
-          fibers);
+          fibers,
+          names);
     } catch (IOException | RuntimeException | Error e) {
       connection.close();
       throw e;
@@ -251,13 +256,13 @@ public final class RedisShim implements AutoCloseable {
       throws IOException {
     var connection = connect();
     try {
-      var introduction = identity.introduction();
+      var introduction = identity.introduction(names);
       var requests = new ArrayList<>(introduction);
       if (!name.isEmpty()) {
-        requests.add(Identity.request("CLIENT", "SETNAME", name));
+        requests.add(names.request("CLIENT", "SETNAME", name));
       }
       if (database != 0) {
-        requests.add(Identity.request("SELECT", String.valueOf(database)));
+        requests.add(names.request("SELECT", String.valueOf(database)));
       }
       if (requests.isEmpty()) {
         // Who was answered is in Redis's list of clients until all is over: see Leftovers.
@@ -284,6 +289,17 @@ public final class RedisShim implements AutoCloseable {
     } catch (IOException | RuntimeException e) {
       connection.close();
       throw e;
+    }
+  }
+
+  /** Ends a pause by a connection of its own, if the identity may; of a pause only that is lost. */
+  void unpause(Identity identity) {
+    try (var connection = connect()) {
+      var requests = new ArrayList<>(identity.introduction(names));
+      requests.add(names.request("CLIENT", "UNPAUSE"));
+      var _ = Exchange.ask(connection, requests);
+    } catch (IOException | UncheckedIOException e) {
+      LOG.log(Level.DEBUG, "a pause could not be ended", e);
     }
   }
 

@@ -345,9 +345,13 @@ final class ScriptWatch extends Watch {
   }
 
   /** Whether the command's name, which begins there and ends with a quote, is one of a call. */
-  private static boolean isCall(String head, int from) {
+  private boolean isCall(String head, int from) {
     int to = head.indexOf('"', from);
-    return to > 0 && Scripts.isCall(List.of(Bytes.of(head.substring(from, to))));
+    return to > 0
+        && Scripts.isCall(
+            shim.names.ownIfKnown(List.of(Inline.ascii(head.substring(from, to)))).stream()
+                .map(Bytes::of)
+                .toList());
   }
 
   /** Null if there are too many. */
@@ -372,9 +376,8 @@ final class ScriptWatch extends Watch {
   private List<byte[]> recorded(String database, List<Bytes> words) {
     var all = new ArrayList<byte[]>();
     all.add(bulk(Inline.ascii(database)));
-    shim.redaction.clean(words.stream().map(Bytes::toArray).toList()).stream()
-        .map(ScriptWatch::bulk)
-        .forEach(all::add);
+    var own = shim.names.ownIfKnown(words.stream().map(Bytes::toArray).toList());
+    shim.redaction.clean(own).stream().map(ScriptWatch::bulk).forEach(all::add);
     return all;
   }
 

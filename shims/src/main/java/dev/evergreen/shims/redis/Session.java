@@ -13,6 +13,7 @@ import java.io.InterruptedIOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -24,9 +25,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Invariant: only one of the two owes it replies, so that they come in the order of its
  * requests. From the lane it goes to its own upstream when all is replied to; back it goes only if
- * that is so anyway and nothing is left there that Redis knows of the connection. One request goes
- * to its own upstream although a lane owes replies that does not answer: the one that ends a pause,
- * for which the lane may be waiting. It is replied to behind these.
+ * that is so anyway and nothing is left there that Redis knows of the connection.
  */
 final class Session {
   private static final ByteBuffer GOODBYE = direct("+OK\r\n");
@@ -67,10 +66,27 @@ final class Session {
 
   private volatile @Nullable Thread waiter;
 
+  /** Ends that the client is listened to while a lane owes it replies. */
+  private volatile @Nullable CancelScope listening;
+
   /** Of the upstream of its own, if it waits for the lane. */
   private volatile @Nullable Thread ownWaiter;
 
   private volatile boolean closed;
+
+  /**
+   * A request cannot be dealt with yet, and nothing of it was: the lane owes replies to what was
+   * asked before, and does not answer.
+   */
+  static final class StuckException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public Throwable fillInStackTrace() {
+      // It is no failure.
+      return this;
+    }
+  }
 
   Session(RedisShim shim, Connection connection) throws IOException {
     this.shim = shim;
@@ -114,7 +130,7 @@ final class Session {
 
   /** The client says no more: Redis may know what to make of it. */
   void endInput() throws IOException {
-    awaitReplied();
+    awaitLane();
     var present = own;
     if (present != null && !present.isQuiet()) {
       present.endInput();
@@ -363,7 +379,9 @@ final class Session {
     }
     var original = ByteBuffer.allocate(batch.length());
     original.put(0, batch.bytes(), batch.from(), batch.length());
-    var request = Identity.request("HELLO", String.valueOf(version));
+    // By the name that it was said by, which may be none to Redis.
+    var said = Inline.wordsOf(batch.bytes(), batch.from(), batch.to()).getFirst();
+    var request = Inline.asArray(List.of(said, Inline.ascii(String.valueOf(version))));
     var greeting = new Batch();
     greeting.begin(ByteBuffer.wrap(request), 0);
     greeting.add(request.length);
@@ -391,14 +409,9 @@ final class Session {
 
   /** Sends requests to the client's own upstream. */
   private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    boolean unpauses = verb == Verb.UNPAUSES;
-    if (unpauses) {
-      awaitRepliedOrStuck();
-    } else {
-      awaitReplied();
-    }
+    awaitReplied();
     var upstream = own();
-    if (!unpauses && !upstream.isNamed(profile.name())) {
+    if (!upstream.isNamed(profile.name())) {
       // It was opened while Redis was busy, or before the lane had the name confirmed.
       upstream.name(profile.name());
     }
@@ -416,10 +429,6 @@ final class Session {
     upstream.submit(verb, words, batch, told);
     if (verb == Verb.MULTI && upstream.isToSpoil(profile.database())) {
       upstream.spoil();
-    }
-    if (outstanding.get() > 0) {
-      // What comes next waits for what this may end.
-      upstream.flush();
     }
   }
 
@@ -496,24 +505,40 @@ final class Session {
     if (present != null) {
       return present;
     }
+    var made =
+        unlessItLeaves(
+            () -> shim.open(this, profile.identity(), profile.name(), profile.database()));
+    own = made;
+    ownReader = shim.fibers.spawn(() -> ownEnded(made.readToEnd()));
+    return made;
+  }
+
+  /** Asks Redis by another connection, and gives that up if the client goes away meanwhile. */
+  private <T extends @Nullable Object> T unlessItLeaves(
+      ScopedValue.CallableOp<? extends T, IOException> asking) throws IOException {
     var scope = CancelScope.open();
     Runnable giveUp =
         () -> {
           cutOff();
           scope.cancel();
         };
-    OwnUpstream made;
     try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
-      made =
-          scope.call(() -> shim.open(this, profile.identity(), profile.name(), profile.database()));
+      return scope.call(asking);
     } catch (WaitCancelledException e) {
       // Whoever waits for something else meanwhile must not take it for that.
       checkOpen();
       throw e;
     }
-    own = made;
-    ownReader = shim.fibers.spawn(() -> ownEnded(made.readToEnd()));
-    return made;
+  }
+
+  /** The words of a request with a command's own name, as {@link Names#own} has them. */
+  @Nullable List<byte[]> ownNamed(List<byte[]> words) throws IOException {
+    return unlessItLeaves(() -> shim.names.own(words));
+  }
+
+  /** A request of the shim's own. */
+  byte[] request(String... words) {
+    return shim.names.request(words);
   }
 
   private void ownEnded(boolean inOrder) {
@@ -572,7 +597,7 @@ final class Session {
   }
 
   void awaitAll() throws IOException {
-    awaitReplied();
+    awaitLane();
     var present = own;
     if (present != null) {
       present.awaitReplied();
@@ -580,21 +605,49 @@ final class Session {
     output.awaitSent();
   }
 
-  /** Waits until the lane owes nothing. */
+  /** Waits until the lane owes nothing, before anything is done of the next request. */
   private void awaitReplied() throws IOException {
     if (outstanding.get() > 0) {
-      await(() -> outstanding.get() == 0);
+      await(() -> outstanding.get() == 0 || isStuck());
+      if (outstanding.get() > 0) {
+        throw new StuckException();
+      }
     }
-  }
-
-  /** Waits until the lane owes nothing or does not answer, for which there may be a reason. */
-  private void awaitRepliedOrStuck() throws IOException {
-    await(() -> outstanding.get() == 0 || isStuck());
   }
 
   private boolean isStuck() {
     var present = lane;
-    return present != null && present.isStuck();
+    // Of one that the client has no more it may still be owed something: it was left.
+    return present == null || present.isStuck();
+  }
+
+  /** Waits until the lane owes nothing, however long that takes. */
+  void awaitLane() throws IOException {
+    await(() -> outstanding.get() == 0);
+  }
+
+  /** Waits until the client says more; answers false if the lane owes nothing any more. */
+  boolean awaitMore() throws IOException {
+    var scope = CancelScope.open();
+    listening = scope;
+    try {
+      if (outstanding.get() > 0) {
+        checkOpen();
+        scope.run(connection::awaitInput);
+        return true;
+      }
+    } catch (WaitCancelledException e) {
+      checkOpen();
+    } finally {
+      listening = null;
+    }
+    return false;
+  }
+
+  /** Has a pause end, as whoever the client is, before its own request to do so has its turn. */
+  void unpause() {
+    var identity = profile.identity();
+    shim.fibers.spawn(() -> shim.unpause(identity));
   }
 
   /** Waits for a lane that is being made; not if the client goes away meanwhile. */
@@ -610,7 +663,9 @@ final class Session {
     try {
       while (!over.getAsBoolean()) {
         checkOpen();
-        LockSupport.parkNanos(this, shim.patienceNanos());
+        var present = lane;
+        LockSupport.parkNanos(
+            this, present == null ? shim.patienceNanos() : present.patienceLeftNanos());
         if (Thread.currentThread().isInterrupted()) {
           throw ending();
         }
@@ -627,7 +682,7 @@ final class Session {
   }
 
   /** Of the upstream of its own: waits until the lane owes nothing, or never will reply. */
-  void awaitLane() {
+  void letLaneFinish() {
     if (outstanding.get() == 0) {
       return;
     }
@@ -652,6 +707,10 @@ final class Session {
     // Nobody who is null is woken.
     LockSupport.unpark(waiter);
     LockSupport.unpark(ownWaiter);
+    var scope = listening;
+    if (scope != null) {
+      scope.cancel();
+    }
   }
 
   boolean has(Lane which) {

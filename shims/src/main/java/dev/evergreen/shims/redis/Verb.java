@@ -3,6 +3,7 @@ package dev.evergreen.shims.redis;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -138,7 +139,21 @@ enum Verb {
     }
     int from = request.began();
     var known = TABLE.get(bytes, from + request.starts[0], from + request.ends[0]);
-    return known != null ? known.of(request.count) : byArguments(request, bytes);
+    return known != null
+        ? known.of(request.count)
+        : byArguments(text(request, bytes, 0), request, bytes);
+  }
+
+  /** The same, if the first of these words is the command's own name; null if nobody knows that. */
+  static Verb of(@Nullable List<byte[]> words, RequestScanner request, ByteBuffer bytes) {
+    if (words == null) {
+      return STRANGE;
+    }
+    var name = ByteBuffer.wrap(words.getFirst());
+    var known = TABLE.get(name, 0, name.capacity());
+    return known != null
+        ? known.of(request.count)
+        : byArguments(Names.small(words.getFirst()), request, bytes);
   }
 
   /** It, if it has so many words: Redis refuses it with others, though an EXEC as any EXEC. */
@@ -152,8 +167,8 @@ enum Verb {
     return words == right ? this : OWN;
   }
 
-  private static Verb byArguments(RequestScanner request, ByteBuffer bytes) {
-    return switch (text(request, bytes, 0)) {
+  private static Verb byArguments(String name, RequestScanner request, ByteBuffer bytes) {
+    return switch (name) {
       case "client" -> ofClient(request, bytes);
       case "script" ->
           switch (text(request, bytes, 1)) {
@@ -163,7 +178,7 @@ enum Verb {
           };
       case "function" -> text(request, bytes, 1).equals("kill") ? CONNECTION : SHARED;
       case "xread", "xreadgroup" -> blocks(request, bytes) ? OWN : SHARED;
-      default -> isOfData(text(request, bytes, 0)) ? OWN : STRANGE;
+      default -> isOfData(name) ? OWN : STRANGE;
     };
   }
 
@@ -175,6 +190,18 @@ enum Verb {
   /** Whether it leaves the connection as it is, whatever Redis makes of it. */
   boolean leavesConnection() {
     return isShared() || this == SCRIPT || this == OWN;
+  }
+
+  /**
+   * Whether what its client asks behind it is the same request, whatever becomes of it, and waits
+   * for nobody else's.
+   */
+  boolean leavesLaterOnes() {
+    return switch (this) {
+      case SHARED, SECRET, SCRIPT, SELECT, SET_NAME, CONNECTION, PAUSES, UNPAUSES -> true;
+      case MULTI, EXEC, DISCARD, WATCH, UNWATCH -> true;
+      default -> false;
+    };
   }
 
   /** Whether it is replied to otherwise than once. */

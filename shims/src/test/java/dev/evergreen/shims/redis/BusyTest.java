@@ -6,11 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** From where a busy script, or a pause, can be ended, and who is served meanwhile. */
@@ -175,19 +179,58 @@ class BusyTest {
     }
   }
 
-  /** What its lane owes it does not come before the pause's end, nor what it asks behind that. */
+  private static Shimmed patient() throws IOException {
+    return Shimmed.start(settings -> settings.withPatience(Duration.ofHours(1)));
+  }
+
+  /** As if the lane had owed its replies for so long. */
+  private static void hasBeenSilent(Shimmed shimmed, Duration time) throws IOException {
+    var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, over -> {}));
+    lane.progressNanos = System.nanoTime() - time.toNanos();
+  }
+
+  /** It does not begin to count when somebody begins to wait. */
   @Test
-  void whatAClientAsksBehindItsLaneIsDoneInItsOrder() throws IOException {
-    try (var shimmed = shimmed();
+  void whoAsksALaneThatWasSilentForLongWaitsForWhatIsLeftOfItsTime() throws IOException {
+    try (var shimmed = patient();
         var writing = shimmed.client();
         var client = shimmed.client()) {
       pauseLane(shimmed, writing, client);
-      client.send(
-          all(
-              Identity.request("APPEND", "k", "x"),
-              UNPAUSE,
-              Identity.request("APPEND", "k", "y"),
-              GET));
+      hasBeenSilent(shimmed, Duration.ofHours(1).minusSeconds(2));
+      client.send(all(GET, UNPAUSE));
+      assertEquals("$1\r\nw\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", writing.reply());
+    }
+  }
+
+  @Test
+  void soDoesWhoNeedsItToGoToAnotherDatabase() throws IOException {
+    try (var shimmed = patient();
+        var writing = shimmed.client();
+        var client = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+OK\r\n", other.ask("SELECT", "1"));
+      pauseLane(shimmed, writing, client);
+      hasBeenSilent(shimmed, Duration.ofHours(1).minusSeconds(2));
+      assertEquals("$-1\r\n", other.ask("GET", "k"));
+      assertEquals("+OK\r\n", other.ask("CLIENT", "UNPAUSE"));
+      assertEquals("+OK\r\n", writing.reply());
+    }
+  }
+
+  /** What its lane owes it does not come before the pause's end, nor what it asks behind that. */
+  @Test
+  void whatAClientAsksBehindItsLaneIsDoneInItsOrder() throws IOException {
+    try (var shimmed = patient();
+        var writing = shimmed.client();
+        var client = shimmed.client()) {
+      pauseLane(shimmed, writing, client);
+      client.send("APPEND", "k", "x");
+      // By another lane, if this one were left, it might be done before what the first one holds.
+      shimmed.awaitSent();
+      hasBeenSilent(shimmed, Duration.ofHours(2));
+      client.send(all(UNPAUSE, Identity.request("APPEND", "k", "y"), GET));
       assertEquals(":2\r\n", client.reply());
       assertEquals("+OK\r\n", client.reply());
       assertEquals(":3\r\n", client.reply());
@@ -195,6 +238,97 @@ class BusyTest {
       assertEquals("+OK\r\n", writing.reply());
       assertEquals("+PONG\r\n", client.ask("PING"));
     }
+  }
+
+  /** What waits for the lane is done in its turn, and the end of the pause does not wait for it. */
+  @ParameterizedTest
+  @CsvSource({
+    "SELECT 1, +OK",
+    "EVAL return(1) 0, :1",
+    "CLIENT GETNAME, $-1",
+    "SELECT 1;EVAL return(1) 0;CLIENT SETNAME n;WATCH k;SELECT 0, +OK",
+    "MULTI;EVAL return(1) 0;SET k x;EXEC, +OK",
+    "CONFIG GET nothing;ACL WHOAMI, *0",
+    "MANY, +PONG"
+  })
+  void aClientMayAskForWhatWaitsAndThenEndAPause(String requests, String reply) throws IOException {
+    var between =
+        requests.equals("MANY")
+            ? "PING\r\n".repeat(3 * Session.MOST_AT_ONCE)
+            : requests.replace(";", "\r\n") + "\r\n";
+    for (boolean later : new boolean[] {false, true}) {
+      try (var shimmed = shimmed();
+          var writing = shimmed.client();
+          var client = shimmed.client()) {
+        assertEquals("+PONG\r\n", client.ask("PING"));
+        var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, over -> {}));
+        pauseLane(shimmed, writing, client);
+        client.send(all(GET, Inline.ascii(between)));
+        while (later && !lane.isStuck()) {
+          Thread.onSpinWait();
+        }
+        client.send(all(UNPAUSE, Identity.request("ECHO", "the end")));
+        assertEquals("$1\r\nw\r\n", client.reply());
+        var rest = client.readUntil("the end\r\n");
+        assertTrue(rest.startsWith(reply), rest);
+        assertTrue(rest.endsWith("+OK\r\n$7\r\nthe end\r\n"), rest);
+        assertEquals("+OK\r\n", writing.reply());
+      }
+    }
+  }
+
+  private static String array(String... words) {
+    return new String(Identity.request(words), StandardCharsets.ISO_8859_1);
+  }
+
+  private static boolean endsPause(String... said) {
+    var all = ByteBuffer.wrap(String.join("", said).getBytes(StandardCharsets.ISO_8859_1));
+    return ClientRequests.endsPause(all, 0, all.capacity());
+  }
+
+  @Test
+  void whatEndsAPauseIsFoundBehindOthers() {
+    var unpause = array("CLIENT", "UNPAUSE");
+    assertTrue(endsPause(unpause));
+    assertTrue(endsPause("client unPause\r\n"));
+    assertTrue(
+        endsPause(
+            array("GET", "k"),
+            "*0\r\n",
+            array("SET", "k", unpause),
+            array("EVAL", "return 1", "0"),
+            "GET \"a b\"\r\n",
+            array("MULTI"),
+            unpause,
+            array("EXEC"),
+            unpause));
+    for (int length = 0; length < unpause.length(); length++) {
+      assertFalse(endsPause(array("GET", "k"), unpause.substring(0, length)), "" + length);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "MULTI",
+        "QUIT",
+        "RESET",
+        "AUTH user password",
+        "HELLO 3",
+        "SUBSCRIBE c",
+        "MONITOR",
+        "BLPOP k 0",
+        "WAIT 1 0",
+        "CLIENT REPLY OFF",
+        "REPLICAOF NO ONE",
+        "SYNC",
+        "GET \"",
+        "GET \0",
+        "*1\r\n+strange",
+        "*1\r\n$1000000"
+      })
+  void nothingIsFoundBehindWhatMayMakeAnotherRequestOfIt(String before) {
+    assertFalse(endsPause(before + "\r\n", array("CLIENT", "UNPAUSE")));
   }
 
   /** However what it asks is cut. */

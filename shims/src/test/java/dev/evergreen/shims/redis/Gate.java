@@ -25,7 +25,7 @@ final class Gate implements AutoCloseable {
   private static final List<String> DIALLING = List.of("01", "02");
 
   private final ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-  private final int port;
+  private volatile int port;
   private final List<Socket> queue = new ArrayList<>();
   private final ConcurrentLinkedQueue<Socket> sockets = new ConcurrentLinkedQueue<>();
   private volatile CountDownLatch opened = new CountDownLatch(0);
@@ -119,6 +119,14 @@ final class Gate implements AutoCloseable {
     } catch (IOException e) {
       // One of them has ended it.
       return;
+    }
+  }
+
+  /** Ends all that there is, and stands before another one from now on. */
+  void turnTo(RedisServer other) throws IOException {
+    port = other.port;
+    for (var socket : sockets) {
+      socket.close();
     }
   }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.SocketException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -32,6 +33,31 @@ class HostileClientTest {
     try (var talk = Talk.to(port)) {
       talk.send(Inline.ascii(bytes));
       return talk.rest();
+    }
+  }
+
+  /** Says what is no request, and more and more until the connection is ended. */
+  private static String flooded(int port) throws IOException {
+    try (var talk = Talk.to(port)) {
+      talk.send(new byte[] {'*', 0});
+      var more = Inline.ascii("A".repeat(1024) + "\n");
+      while (true) {
+        try {
+          talk.send(more);
+        } catch (SocketException e) {
+          return talk.rest();
+        }
+      }
+    }
+  }
+
+  /** Seen: the client was let go as soon as Redis took no more, before it had heard why. */
+  @Test
+  void whoFloodsHearsWhatIsWrong() throws IOException {
+    var expected = flooded(shimmed.redis.port);
+    assertTrue(expected.startsWith("-ERR Protocol error"), expected);
+    for (int i = 0; i < 60; i++) {
+      assertEquals(expected, flooded(shimmed.port()));
     }
   }
 

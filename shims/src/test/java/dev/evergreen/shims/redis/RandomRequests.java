@@ -64,7 +64,7 @@ final class RandomRequests {
   }
 
   private void one() {
-    switch (random.nextInt(66)) {
+    switch (random.nextInt(67)) {
       case 0, 1, 2, 3 -> add("SET", key(), value());
       case 4, 5, 6 -> add("get", key());
       case 7 -> add("INCR", key());
@@ -122,6 +122,7 @@ final class RandomRequests {
       case 60 -> line("*-" + (1 + random.nextInt(30)) + "\r\n");
       case 61 -> line("PING \t" + random.nextInt(9) + "\n");
       case 62 -> add("MONITORS");
+      case 65 -> add("CLIENT", "UNPAUSE");
       case 63, 64 -> add(ALONE.get(random.nextInt(ALONE.size())), "x", "y");
       default -> add("CLIENT", "TRACKING", random.nextBoolean() ? "ON" : "OFF");
     }

@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Answer;
@@ -14,13 +15,16 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A Redis whose commands have other names, of which the shim does not know any: what clients say at
- * random.
+ * A Redis whose commands have other names, and says what they stand for, or does not: what clients
+ * say at random.
  */
 @Timeout(120)
 class RenamedTest {
@@ -31,9 +35,20 @@ class RenamedTest {
       """
       --rename-command SELECT go --rename-command CLIENT xc --rename-command MULTI many --rename-command FLUSHALL zap
       --rename-command WATCH look --rename-command SUBSCRIBE sub --rename-command KEYS zk
+      --rename-command AUTH let --rename-command HELLO hey --rename-command CONFIG cfg
+      --rename-command ACL rule --rename-command EVAL run --rename-command INCR plus
+      --rename-command EXEC do --rename-command SETNX put --rename-command MIGRATE carry
       """
           .strip()
           .split("\\s+", -1);
+
+  /** Redis tells nothing where this has another name, too. */
+  private static String[] options(boolean tells) {
+    return tells
+        ? OPTIONS
+        : Stream.concat(Stream.of(OPTIONS), Stream.of("--rename-command", "COMMAND", "tell"))
+            .toArray(String[]::new);
+  }
 
   /** About data, of known names and of others. */
   private static final List<String> OF_DATA =
@@ -41,10 +56,11 @@ class RenamedTest {
           "SET k 1",
           "SET k 2",
           "GET k",
-          "INCR n",
+          "plus n",
+          "PLUS n",
           "GET n",
-          "SETNX z 4",
-          "SETNX k 5",
+          "put z 4",
+          "put k 5",
           "APPEND z 1",
           "DEL k",
           "zk *",
@@ -62,20 +78,39 @@ class RenamedTest {
           "xc REPLY ON",
           "xc GETNAME",
           "many",
-          "EXEC",
+          "do",
           "DISCARD",
+          "xc SETNAME me",
+          "hey 3",
+          "hey 2 SETNAME you",
+          "let nobody wrong",
+          "let default any",
           "look k",
           "sub c",
           "UNSUBSCRIBE",
           "RESET",
-          "HELLO 2",
           "HELLO 3",
           "SELECT 1",
           "MULTI",
           "BLPOP none 0.01",
-          "EVAL return(1) 0");
+          "run return(1) 0");
 
   private static final String[] LAST = {"DISCARD", "RESET", "xc REPLY ON"};
+
+  /** What is a password. */
+  private static final String HUSH = "hush";
+
+  private static final List<String> OF_SECRETS =
+      List.of(
+          "let default hush",
+          "hey 3 AUTH default hush",
+          "hey AUTH default hush",
+          "cfg SET masterauth hush",
+          "cfg GET masterauth",
+          "CFG GET *",
+          "rule SETUSER bob on >hush",
+          "rule DRYRUN bob let hush",
+          "carry 127.0.0.1 1 k 0 9 AUTH hush");
 
   @TempDir private Path directory;
 
@@ -100,9 +135,10 @@ class RenamedTest {
     }
   }
 
-  @Test
-  void randomRequestsAreRepliedToInTheSameWay() throws IOException {
-    try (var shimmed = Shimmed.start(OPTIONS)) {
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void randomRequestsAreRepliedToInTheSameWay(boolean tells) throws IOException {
+    try (var shimmed = Shimmed.start(options(tells))) {
       for (int i = 0; i < 2 * STREAMS; i++) {
         var seed = SEED + i;
         var requests = some(new Random(seed), true);
@@ -118,21 +154,22 @@ class RenamedTest {
   /**
    * Each time with a record of its own: of what a renamed command has done all later ones doubt.
    */
-  @Test
-  void whatIsCalledCertainIsSo() throws IOException {
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whatIsCalledCertainIsSo(boolean tells) throws IOException {
     int certain = 0;
     // Of some seeds none leaves anything certain.
     for (int i = 0; i < STREAMS / 5 || (certain == 0 && i < 10 * STREAMS); i++) {
-      certain += certain(new Recorded(directory.resolve("" + i)), SEED + i);
+      certain += certain(new Recorded(directory.resolve("" + i)), SEED + i, options(tells));
     }
     assertTrue(certain > 0, "nothing was certain");
   }
 
-  private static int certain(Recorded there, long seed) throws IOException {
+  private static int certain(Recorded there, long seed, String[] options) throws IOException {
     int certain = 0;
     var random = new Random(seed);
     try (var recording = there.record(SpoolSettings.DEFAULT.withDurability(Durability.NONE));
-        var shimmed = Shimmed.start(with -> with.withSpool(recording.spool()), OPTIONS)) {
+        var shimmed = Shimmed.start(with -> with.withSpool(recording.spool()), options)) {
       said(shimmed.port(), some(random, false));
       if (random.nextBoolean()) {
         said(shimmed.port(), some(random, true), LAST);
@@ -149,5 +186,85 @@ class RenamedTest {
       }
     }
     return certain;
+  }
+
+  /** Who goes to another database, and who asks by the lane that has to follow. */
+  @Test
+  void whatIsDoneByOtherNamesIsExplained() throws IOException {
+    var there = new Recorded(directory);
+    try (var recording = there.record(SpoolSettings.DEFAULT);
+        var shimmed = Shimmed.start(with -> with.withSpool(recording.spool()), OPTIONS)) {
+      try (var client = shimmed.client();
+          var other = shimmed.client()) {
+        assertEquals("+OK\r\n", client.ask("go", "1"));
+        assertEquals(":1\r\n", client.ask("plus", "n"));
+        assertEquals(":1\r\n", other.ask("Plus", "n"));
+        assertEquals(":2\r\n", client.ask("plus", "n"));
+        // One that waits has an upstream of its own, which is led to the same database.
+        assertEquals("*-1\r\n", client.ask("BLPOP", "none", "0.01"));
+        assertEquals(":3\r\n", client.ask("plus", "n"));
+        assertEquals("+OK\r\n", client.ask("many"));
+        assertEquals("+QUEUED\r\n", client.ask("plus", "n"));
+        assertEquals("*1\r\n:4\r\n", client.ask("do"));
+        assertEquals("+OK\r\n", client.ask("xc", "SETNAME", "me"));
+        assertEquals("$2\r\nme\r\n", client.ask("xc", "GETNAME"));
+      }
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(30)), "not loaded");
+      for (var database : List.of("0", "1")) {
+        var answer = there.ask(database, "GET n");
+        assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+        assertEquals(Bytes.of(database.equals("0") ? "1" : "4"), answer.reply());
+      }
+    }
+  }
+
+  /** Neither a password nor a reply that may tell one, at whatever length, whole or in pieces. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void passwordsOfCommandsWithOtherNamesAreNotOnRecord(boolean tells) throws IOException {
+    var there = new Recorded(directory);
+    try (var recording = there.record(SpoolSettings.DEFAULT);
+        var shimmed = Shimmed.start(with -> with.withSpool(recording.spool()), options(tells))) {
+      for (var saying : OF_SECRETS) {
+        try (var client = shimmed.client()) {
+          client.ask(saying.split(" ", -1));
+          client.send(Inline.ascii(saying + "\r\n"));
+          client.reply();
+          client.ask("many");
+          client.ask(saying.split(" ", -1));
+          client.ask("do");
+          client.ask((saying + " " + "x".repeat(70_000)).split(" ", -1));
+        }
+      }
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(30)), "not loaded");
+    }
+    try (var trace = there.trace()) {
+      var all = trace.from(1, 10_000);
+      assertTrue(all.size() >= 6 * OF_SECRETS.size(), () -> "only " + all.size());
+      for (var operation : all) {
+        var reply = operation.reply();
+        var told = operation.text() + (reply == null ? "" : reply.latin1());
+        assertFalse(told.contains(HUSH), told);
+      }
+    }
+  }
+
+  /** Of another process of Redis, whose commands have their own names. */
+  @Test
+  void whatWasLearntOfOneProcessIsNotBelievedOfTheNext() throws Exception {
+    try (var redis = RedisServer.start();
+        var renamed = RedisServer.start("--rename-command", "SELECT", "go");
+        var gate = new Gate(renamed);
+        var shim = RedisShim.start(Shimmed.settings("127.0.0.1:" + gate.port()))) {
+      assertEquals("+OK\r\n", Talk.served(Shimmed.port(shim), "go", "1"));
+      gate.turnTo(redis);
+      assertEquals("+OK\r\n", Talk.served(Shimmed.port(shim), "SELECT", "1"));
+      try (var client = Talk.to(Shimmed.port(shim))) {
+        assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+        assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+        assertEquals("*-1\r\n", client.ask("BLPOP", "none", "0.01"));
+        assertEquals("$1\r\nv\r\n", client.ask("GET", "k"));
+      }
+    }
   }
 }

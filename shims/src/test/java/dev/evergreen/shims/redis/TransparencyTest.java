@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -18,6 +19,8 @@ import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -158,6 +161,39 @@ class TransparencyTest {
   @Test
   void clientsThatShareUpstreamsDoNotGetEachOthersReplies()
       throws IOException, ExecutionException, InterruptedException {
+    checkTogether(() -> Talk.to(shimmed.port()));
+  }
+
+  /** Writes are held back again and again, and lanes are left; who waits for one begins anew. */
+  @Test
+  void pausesMakeNoDifference() throws IOException, ExecutionException, InterruptedException {
+    var settings =
+        Shimmed.settings("127.0.0.1:" + shimmed.redis.port).withPatience(Duration.ofMillis(3));
+    var over = new AtomicBoolean();
+    try (var shim = RedisShim.start(settings);
+        var pausing = Talk.to(shimmed.redis.port)) {
+      var pauses =
+          new FutureTask<>(
+              () -> {
+                while (!over.get()) {
+                  pausing.ask("CLIENT", "PAUSE", "20", "WRITE");
+                  // Until that is over.
+                  pausing.ask("SET", "pause", "over");
+                }
+                return null;
+              });
+      Thread.ofVirtual().start(pauses);
+      try {
+        checkTogether(() -> Talk.to(Shimmed.port(shim)));
+      } finally {
+        over.set(true);
+        pauses.get();
+      }
+    }
+  }
+
+  private static void checkTogether(Dial dial)
+      throws IOException, ExecutionException, InterruptedException {
     var streams = streams();
     var expected = expected(streams);
     try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -168,7 +204,7 @@ class TransparencyTest {
         all.add(
             threads.submit(
                 () -> {
-                  stream.check(wanted);
+                  stream.check(wanted, dial);
                   return null;
                 }));
       }
