@@ -1,6 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -124,12 +123,12 @@ final class OperationReader {
               if (endRows[place] == operation.row()) {
                 return ends[place];
               }
-              var select =
-                  session.statement("select %s from op where seq = ?".formatted(TraceDatabase.END));
-              select.setLong(1, operation.row());
-              try (var found = select.executeQuery()) {
-                return found.next() ? found.getLong(1) : operation.row();
-              }
+              return session
+                  .statements()
+                  .number(
+                      "select %s from op where seq = ?".formatted(TraceDatabase.END),
+                      operation.row())
+                  .orElse(operation.row());
             });
   }
 
@@ -274,45 +273,37 @@ final class OperationReader {
 
   /** All operations below a row, the highest first. */
   Iterator<Operation> all(long before) {
-    return operations(
+    return new Pages<>(
         before,
-        "select %s from op where seq < ? order by seq desc limit %d".formatted(COLUMNS, PAGE));
+        Operation::row,
+        below ->
+            operations(
+                entire,
+                "select %s from op where seq < ? order by seq desc limit %d"
+                    .formatted(COLUMNS, PAGE),
+                below));
   }
 
   /** Those that were sent by a connection. */
   Iterator<Operation> ofConnection(long id, long before) {
-    return operations(
+    return new Pages<>(
         before,
-        "select %s from op where connection = ? and seq < ? order by seq desc limit %d"
-            .formatted(COLUMNS, PAGE),
-        id);
-  }
-
-  private Iterator<Operation> operations(long before, String sql, long... first) {
-    return new Pages<>(before) {
-      @Override
-      List<Operation> page(long below) throws SQLException {
-        var select = session.statement(sql);
-        for (int i = 0; i < first.length; i++) {
-          select.setLong(i + 1, first[i]);
-        }
-        select.setLong(first.length + 1, below);
-        return operations(entire, select);
-      }
-
-      @Override
-      long row(Operation operation) {
-        return operation.row();
-      }
-    };
+        Operation::row,
+        below ->
+            operations(
+                entire,
+                "select %s from op where connection = ? and seq < ? order by seq desc limit %d"
+                    .formatted(COLUMNS, PAGE),
+                id,
+                below));
   }
 
   /** Fewer than were selected, but one at least, if their bodies are long. */
-  <T> List<T> operations(Shape<T> shape, PreparedStatement select) throws SQLException {
+  <T> List<T> operations(Shape<T> shape, String sql, Object... values) throws SQLException {
     session.checkTime();
     var all = new ArrayList<T>();
     long bytes = 0;
-    try (var found = select.executeQuery()) {
+    try (var found = session.statements().of(sql, values).executeQuery()) {
       while (bytes < MOST_BYTES && found.next()) {
         all.add(shape.read(found));
         bytes += bytes(shape.operation(all.getLast()));
