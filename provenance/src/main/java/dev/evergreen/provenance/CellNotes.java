@@ -1,7 +1,6 @@
 package dev.evergreen.provenance;
 
 import dev.evergreen.provenance.TraceDatabase.RowWriter;
-import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -63,7 +62,6 @@ final class CellNotes {
   }
 
   private final TraceDatabase database;
-  private final Connection connection;
   private final Statements statements;
   private final OpRows rows;
   private final RowWriter newCells;
@@ -87,15 +85,13 @@ final class CellNotes {
   /** None of which something is noted has a higher row. */
   private long highest;
 
-  CellNotes(TraceDatabase database, Connection connection, Statements statements, OpRows rows)
-      throws SQLException {
+  CellNotes(TraceDatabase database, Statements statements, OpRows rows) throws SQLException {
     this.database = database;
-    this.connection = connection;
     this.statements = statements;
     this.rows = rows;
-    newCells = database.rows(connection, "cell", 2);
-    newTouches = database.rows(connection, "op_cell", 5);
-    newBelow = database.rows(connection, "op_below", 3);
+    newCells = database.rows(statements, "cell", 2);
+    newTouches = database.rows(statements, "op_cell", 5);
+    newBelow = database.rows(statements, "op_below", 3);
     nextCell = statements.number("select max(id) from cell").orElse(0L) + 1;
     highest = statements.number("select seq from trace").orElse(0L);
   }
@@ -241,7 +237,7 @@ final class CellNotes {
   }
 
   private Map<Bytes, Long> ids(SortedSet<Bytes> unknown) throws SQLException {
-    var ids = database.cells(connection, unknown);
+    var ids = database.cells(statements, unknown);
     // In their order, since the index takes neighbours faster than strangers.
     for (var path : unknown) {
       if (!ids.containsKey(path)) {
@@ -313,7 +309,7 @@ final class CellNotes {
   /** Notes that these have replaced something that is gone. */
   void noteCovers(Collection<Folding.Cover> covers) throws SQLException {
     var paths = covers.stream().map(cover -> Bytes.of(cover.cell().encoded())).toList();
-    var ids = database.cells(connection, new TreeSet<>(paths));
+    var ids = database.cells(statements, new TreeSet<>(paths));
     int next = 0;
     for (var cover : covers) {
       var id = ids.get(paths.get(next++));

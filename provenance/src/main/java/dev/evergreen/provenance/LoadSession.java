@@ -152,10 +152,10 @@ final class LoadSession implements AutoCloseable {
     this.overflows = redactor.overflows();
     this.statements = new Statements(connection);
     this.rows = new OpRows(statements);
-    newOperations = database.rows(connection, "op", 16);
+    newOperations = database.rows(statements, "op", 16);
     take(spool);
     // Nobody else writes from now on.
-    this.notes = new CellNotes(database, connection, statements, rows);
+    this.notes = new CellNotes(database, statements, rows);
     this.retainer = new Retainer(statements, notes, rows, () -> database.size(connection));
     try (var found = statements.of("select segment, place, seq, at from trace").executeQuery()) {
       found.next();

@@ -1,5 +1,6 @@
 package dev.evergreen.provenance;
 
+import java.sql.Array;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -14,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What is asked and changed by a connection: statements, each of which is prepared once and ends
- * with it. Their parameters are numbers, texts, arrays of bytes, or null. What a query has found is
- * read whole before it is asked for again.
+ * with it. Their parameters are numbers, texts, bytes, arrays of these, or null. What a query has
+ * found is read whole before it is asked for again.
  */
 final class Statements {
   private final Connection connection;
@@ -23,6 +24,10 @@ final class Statements {
 
   Statements(Connection connection) {
     this.connection = connection;
+  }
+
+  Connection connection() {
+    return connection;
   }
 
   /** What is made of a row that was found. */
@@ -47,6 +52,7 @@ final class Statements {
         case Long number -> known.setLong(i + 1, number);
         case String text -> known.setString(i + 1, PostgresCopy.text(text));
         case byte[] bytes -> known.setBytes(i + 1, bytes);
+        case Array array -> known.setArray(i + 1, array);
         case null -> known.setNull(i + 1, Types.NULL);
         default -> throw new IllegalArgumentException(sql + " with " + values[i]);
       }
