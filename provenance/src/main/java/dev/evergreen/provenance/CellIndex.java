@@ -26,6 +26,7 @@ final class CellIndex {
 
   private static final int MOST_KNOWN = 10_000;
   private static final int FIRST_PAGE = 16;
+  private static final int LARGEST_PAGE = 1_024;
 
   private final ReadSession session;
   private final Statements statements;
@@ -230,7 +231,7 @@ final class CellIndex {
       for (; stretch >= 0 && found.isEmpty(); stretch--) {
         found = operations.operations(shape, sql, stretch, cell, row, (long) limit);
       }
-      limit = Math.min(4 * limit, shape.largestPage());
+      limit = Math.min(4 * limit, LARGEST_PAGE);
       return found;
     }
   }

@@ -52,8 +52,7 @@ final class Crossings {
       return false;
     }
     for (var near = neighbours.of(cell, row, row + 1); near.hasNext(); ) {
-      var other = near.next();
-      if (other.end() > row && !isOver.test(other.operation().epoch(), epoch)) {
+      if (!isOver.test(near.next().operation().epoch(), epoch)) {
         return true;
       }
     }

@@ -44,7 +44,8 @@ final class LongOperations {
     }
     // Of very many, most have to do with other cells, and are not to be looked at.
     var found = those.isPresent() ? ask(below, at, those.get()) : underWay(below, at);
-    return found.stream().filter(row -> couldWrite(row, cell)).toList();
+    found.removeIf(row -> !couldWrite(row, cell));
+    return found;
   }
 
   private boolean couldWrite(long row, Cell cell) {
@@ -74,9 +75,6 @@ final class LongOperations {
   private record LongOnes(long[] rows, long[] ends, long[] highest, boolean cut) {
     /** Those below a row that end above another. */
     List<Long> find(long below, long at) {
-      if (rows.length == 0) {
-        return List.of();
-      }
       var found = new ArrayList<Long>();
       for (int i = firstBelow(below); i < rows.length && highest[i] > at; i++) {
         if (ends[i] > at) {

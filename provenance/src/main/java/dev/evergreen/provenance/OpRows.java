@@ -164,21 +164,24 @@ final class OpRows {
     byte @Nullable [] request = row.getBytes(9);
     byte @Nullable [] reply = row.getBytes(12);
     var outcome = Outcome.of(row.getInt(7));
+    var epoch = known(row.getLong(2));
     if (request == null || (reply == null && outcome == Outcome.REPLIED)) {
-      return read(row, List.of(), reply(outcome, Bytes.EMPTY), row.getLong(10));
+      return read(row, epoch, List.of(), reply(outcome, Bytes.EMPTY), row.getLong(10));
     }
-    var kind = kind(row.getLong(2));
+    var kind = epoch.kind();
     var replied = reply(outcome, reply == null ? Bytes.EMPTY : Bytes.of(reply));
-    var operation = read(row, words(kind, Bytes.of(request)), replied, request.length);
+    var operation = read(row, epoch, words(kind, Bytes.of(request)), replied, request.length);
     return withParts(kind, operation, earlier(operation));
   }
 
   private Operation readWhole(ResultSet row) throws SQLException {
     var outcome = Outcome.of(row.getInt(7));
     var request = content(row, 9);
+    var epoch = known(row.getLong(2));
     return read(
         row,
-        words(kind(row.getLong(2)), request),
+        epoch,
+        words(epoch.kind(), request),
         reply(outcome, outcome == Outcome.REPLIED ? content(row, 12) : Bytes.EMPTY),
         request.length());
   }
@@ -196,15 +199,15 @@ final class OpRows {
    *
    * @param known so many bytes of the request are on record
    */
-  private Operation read(ResultSet row, List<Bytes> words, @Nullable Bytes reply, long known)
+  private static Operation read(
+      ResultSet row, Epoch epoch, List<Bytes> words, @Nullable Bytes reply, long known)
       throws SQLException {
     long replied = row.getLong(8);
-    boolean isReplied = !row.wasNull();
+    boolean isReplied = replied != 0 || !row.wasNull();
     long number = row.getLong(1);
-    long epoch = row.getLong(2);
     return new Operation(
         number,
-        epoch,
+        epoch.id(),
         row.getLong(3),
         row.getLong(4),
         row.getString(5),
@@ -215,7 +218,7 @@ final class OpRows {
         List.of(),
         known < row.getLong(10),
         number,
-        skew(epoch));
+        epoch.skew());
   }
 
   /** What a body's three columns hold: bytes, length, hash. */

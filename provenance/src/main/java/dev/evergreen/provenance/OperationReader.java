@@ -30,10 +30,9 @@ final class OperationReader {
 
   static final String COLUMNS = OpRows.COLUMNS + ", " + TraceDatabase.END;
   private static final int PAGE = 256;
-  private static final int LARGEST_PAGE = 1_024;
 
-  /** Of what a window looks ahead, as there may be many windows, each with a page of its own. */
-  private static final int LARGEST_PAGE_AHEAD = 128;
+  /** The same of what a window looks ahead: there may be many, each with a page of its own. */
+  private static final long MOST_BYTES_AHEAD = 256 << 10;
 
   /** All of an operation. */
   final Shape<Operation> entire = new OfOperations();
@@ -151,8 +150,10 @@ final class OperationReader {
 
     Operation operation(T element);
 
-    /** So many are read together at most. */
-    int largestPage();
+    /** With so many bytes of bodies a page ends. */
+    default long mostBytes() {
+      return MOST_BYTES;
+    }
   }
 
   private final class OfOperations implements Shape<Operation> {
@@ -183,11 +184,6 @@ final class OperationReader {
     public Operation operation(Operation element) {
       return element;
     }
-
-    @Override
-    public int largestPage() {
-      return LARGEST_PAGE;
-    }
   }
 
   private final class OfTurns implements Shape<Operation> {
@@ -211,11 +207,6 @@ final class OperationReader {
     @Override
     public Operation operation(Operation element) {
       return element;
-    }
-
-    @Override
-    public int largestPage() {
-      return LARGEST_PAGE;
     }
   }
 
@@ -241,8 +232,8 @@ final class OperationReader {
     }
 
     @Override
-    public int largestPage() {
-      return LARGEST_PAGE_AHEAD;
+    public long mostBytes() {
+      return MOST_BYTES_AHEAD;
     }
   }
 
@@ -304,7 +295,7 @@ final class OperationReader {
     var all = new ArrayList<T>();
     long bytes = 0;
     try (var found = session.statements().of(sql, values).executeQuery()) {
-      while (bytes < MOST_BYTES && found.next()) {
+      while (bytes < shape.mostBytes() && found.next()) {
         all.add(shape.read(found));
         bytes += bytes(shape.operation(all.getLast()));
       }
