@@ -1,6 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -27,8 +26,10 @@ final class CellIndex {
 
   private static final int MOST_KNOWN = 10_000;
   private static final int FIRST_PAGE = 16;
+  private static final int LARGEST_PAGE = 1_024;
 
   private final ReadSession session;
+  private final Statements statements;
   private final OpRows rows;
   private final OperationReader operations;
 
@@ -37,6 +38,7 @@ final class CellIndex {
 
   CellIndex(ReadSession session, OpRows rows, OperationReader operations) {
     this.session = session;
+    this.statements = session.statements();
     this.rows = rows;
     this.operations = operations;
   }
@@ -110,36 +112,26 @@ final class CellIndex {
   }
 
   private boolean isNoted(long cell) throws SQLException {
-    var select = session.statement("select 1 from op_below where stretch = ? and cell = ? limit 1");
-    for (long stretch = lastStretch(); stretch >= 0; stretch--) {
-      select.setLong(1, stretch);
-      select.setLong(2, cell);
-      try (var found = select.executeQuery()) {
-        if (found.next()) {
-          return true;
-        }
-      }
+    boolean noted = false;
+    for (long stretch = lastStretch(); stretch >= 0 && !noted; stretch--) {
+      noted =
+          statements.any(
+              "select 1 from op_below where stretch = ? and cell = ? limit 1", stretch, cell);
     }
-    return false;
+    return noted;
   }
 
   private long lastStretch() throws SQLException {
-    return TraceDatabase.stretch(session.number("select seq from trace"));
+    return TraceDatabase.stretch(session.loaded());
   }
 
   /** The ids of the cell and those below it; more than enough if there are too many. */
   private List<Long> cells(Cell cell) throws SQLException {
-    var ids = new ArrayList<Long>();
-    var range =
-        session.statement(session.database().cellsBetween("id") + " limit " + (MOST_CELLS + 1));
-    range.setBytes(1, cell.encoded());
-    range.setBytes(2, cell.end());
-    try (var found = range.executeQuery()) {
-      while (found.next()) {
-        ids.add(found.getLong(1));
-      }
-    }
-    return ids;
+    return statements.all(
+        session.database().cellsBetween("id") + " limit " + (MOST_CELLS + 1),
+        row -> row.getLong(1),
+        cell.encoded(),
+        cell.end());
   }
 
   /** The ids of the cell, of those above it and of those below it; empty if they are many. */
@@ -201,47 +193,47 @@ final class CellIndex {
 
   /** The number of a cell; empty if nothing ever touched it. */
   Optional<Long> id(Cell cell) throws SQLException {
-    var one = session.statement(session.database().cellAt());
-    one.setBytes(1, cell.encoded());
-    try (var found = one.executeQuery()) {
-      return found.next() ? Optional.of(found.getLong(1)) : Optional.empty();
-    }
+    return statements.number(session.database().cellAt(), cell.encoded());
   }
 
   /** The operations of a table of touches, a stretch after the other. */
   private <T> Iterator<T> touching(
       OperationReader.Shape<T> shape, String table, long cell, long before) {
-    return new Pages<>(before) {
-      // Most questions end soon: the first page is small.
-      private int limit = FIRST_PAGE;
+    return new Pages<>(
+        before,
+        element -> shape.operation(element).row(),
+        new Touching<>(shape, TOUCHING.formatted(shape.columns(), table), cell));
+  }
 
-      private final String sql = TOUCHING.formatted(shape.columns(), table);
+  /** Their pages, which become longer. */
+  private final class Touching<T> implements Pages.Page<T> {
+    private final OperationReader.Shape<T> shape;
+    private final String sql;
+    private final long cell;
 
-      @Override
-      List<T> page(long below) throws SQLException {
-        var select = session.statement(sql);
-        long stretch = TraceDatabase.stretch(below - 1);
-        if (limit == FIRST_PAGE) {
-          // Later ones are below a row that is there.
-          stretch = Math.min(stretch, lastStretch());
-        }
-        var found = List.<T>of();
-        for (; stretch >= 0 && found.isEmpty(); stretch--) {
-          select.setLong(1, stretch);
-          select.setLong(2, cell);
-          select.setLong(3, below);
-          select.setInt(4, limit);
-          found = operations.operations(shape, select);
-        }
-        limit = Math.min(4 * limit, shape.largestPage());
-        return found;
+    /** Most questions end soon: the first page is small. */
+    private int limit = FIRST_PAGE;
+
+    Touching(OperationReader.Shape<T> shape, String sql, long cell) {
+      this.shape = shape;
+      this.sql = sql;
+      this.cell = cell;
+    }
+
+    @Override
+    public List<T> below(long row) throws SQLException {
+      long stretch = TraceDatabase.stretch(row - 1);
+      if (limit == FIRST_PAGE) {
+        // Later ones are below a row that is there.
+        stretch = Math.min(stretch, lastStretch());
       }
-
-      @Override
-      long row(T element) {
-        return shape.operation(element).row();
+      var found = List.<T>of();
+      for (; stretch >= 0 && found.isEmpty(); stretch--) {
+        found = operations.operations(shape, sql, stretch, cell, row, (long) limit);
       }
-    };
+      limit = Math.min(4 * limit, LARGEST_PAGE);
+      return found;
+    }
   }
 
   /** For a cell with very many below it: all operations are asked what they touch. */
@@ -263,15 +255,13 @@ final class CellIndex {
           var first = parent.child(prefix).encoded();
           // Without the two bytes that end the name.
           var from = after == null ? Arrays.copyOf(first, first.length - 2) : after.end();
-          var select = session.statement(session.database().cellsBetween("path") + " limit 1");
+          var sql = session.database().cellsBetween("path") + " limit 1";
           while (found.size() < most) {
-            select.setBytes(1, from);
-            select.setBytes(2, parent.end());
-            var path = path(select);
-            if (path == null) {
+            var path = statements.first(sql, row -> row.getBytes(1), from, parent.end());
+            if (path.isEmpty()) {
               break;
             }
-            var cell = Cell.decode(path);
+            var cell = Cell.decode(path.get());
             if (cell.depth() > depth) {
               cell = cell.ancestor(depth + 1);
               if (!cell.name().startsWith(prefix)) {
@@ -281,16 +271,10 @@ final class CellIndex {
               from = cell.end();
             } else {
               // The parent itself, which comes first.
-              from = Arrays.copyOf(path, path.length + 1);
+              from = Arrays.copyOf(path.get(), path.get().length + 1);
             }
           }
           return found;
         });
-  }
-
-  private static byte @Nullable [] path(PreparedStatement select) throws SQLException {
-    try (var row = select.executeQuery()) {
-      return row.next() ? row.getBytes(1) : null;
-    }
   }
 }

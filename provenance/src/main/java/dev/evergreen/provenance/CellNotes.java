@@ -1,7 +1,6 @@
 package dev.evergreen.provenance;
 
 import dev.evergreen.provenance.TraceDatabase.RowWriter;
-import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -28,6 +27,12 @@ final class CellNotes {
 
   /** So many cells are known by heart. */
   private static final int CELLS = 200_000;
+
+  private static final String REMOVE =
+      "delete from op_cell where stretch = ? and cell = ? and seq = ?";
+
+  private static final String REMOVE_BELOW =
+      "delete from op_below where stretch = ? and cell = ? and seq = ?";
 
   /** About so many bytes a note takes until it is written, beside its path. */
   private static final int WEIGHT = 250;
@@ -57,7 +62,6 @@ final class CellNotes {
   }
 
   private final TraceDatabase database;
-  private final Connection connection;
   private final Statements statements;
   private final OpRows rows;
   private final RowWriter newCells;
@@ -81,23 +85,15 @@ final class CellNotes {
   /** None of which something is noted has a higher row. */
   private long highest;
 
-  CellNotes(TraceDatabase database, Connection connection, Statements statements, OpRows rows)
-      throws SQLException {
+  CellNotes(TraceDatabase database, Statements statements, OpRows rows) throws SQLException {
     this.database = database;
-    this.connection = connection;
     this.statements = statements;
     this.rows = rows;
-    newCells = database.rows(connection, "cell", 2);
-    newTouches = database.rows(connection, "op_cell", 5);
-    newBelow = database.rows(connection, "op_below", 3);
-    try (var found = statements.of("select coalesce(max(id), 0) + 1 from cell").executeQuery()) {
-      found.next();
-      nextCell = found.getLong(1);
-    }
-    try (var found = statements.of("select seq from trace").executeQuery()) {
-      found.next();
-      highest = found.getLong(1);
-    }
+    newCells = database.rows(statements, "cell", 2);
+    newTouches = database.rows(statements, "op_cell", 5);
+    newBelow = database.rows(statements, "op_below", 3);
+    nextCell = statements.number("select max(id) from cell").orElse(0L) + 1;
+    highest = statements.number("select seq from trace").orElse(0L);
   }
 
   /** Which cells the operation could have written, and with what effect. */
@@ -241,7 +237,7 @@ final class CellNotes {
   }
 
   private Map<Bytes, Long> ids(SortedSet<Bytes> unknown) throws SQLException {
-    var ids = database.cells(connection, unknown);
+    var ids = database.cells(statements, unknown);
     // In their order, since the index takes neighbours faster than strangers.
     for (var path : unknown) {
       if (!ids.containsKey(path)) {
@@ -257,17 +253,12 @@ final class CellNotes {
   /** Writes what was noted, and takes away what is not so any more. */
   void flush() throws SQLException {
     if (!removed.isEmpty()) {
-      var touches = statements.of("delete from op_cell where stretch = ? and cell = ? and seq = ?");
-      var below = statements.of("delete from op_below where stretch = ? and cell = ? and seq = ?");
       for (var link : links(removed)) {
-        var delete = link.kind() == BELOW ? below : touches;
-        delete.setLong(1, link.stretch());
-        delete.setLong(2, link.cell());
-        delete.setLong(3, link.seq());
-        delete.addBatch();
+        statements.batch(
+            link.kind() == BELOW ? REMOVE_BELOW : REMOVE, link.stretch(), link.cell(), link.seq());
       }
-      touches.executeBatch();
-      below.executeBatch();
+      statements.of(REMOVE).executeBatch();
+      statements.of(REMOVE_BELOW).executeBatch();
       removed.clear();
     }
     for (var link : links(noted)) {
@@ -296,22 +287,18 @@ final class CellNotes {
             .mapToObj(Long::toString)
             .collect(Collectors.joining(", "));
     var delete =
-        statements.of(
-            """
-            delete from cell where id = ?
-              and not exists (select 1 from op_cell t where t.stretch in (%1$s) and t.cell = ?)
-              and not exists (select 1 from op_below t where t.stretch in (%1$s) and t.cell = ?)
-            """
-                .formatted(stretches));
+        """
+        delete from cell where id = ?
+          and not exists (select 1 from op_cell t where t.stretch in (%1$s) and t.cell = ?)
+          and not exists (select 1 from op_below t where t.stretch in (%1$s) and t.cell = ?)
+        """
+            .formatted(stretches);
     var paths = List.copyOf(touched.keySet());
     for (var path : paths) {
-      long id = Objects.requireNonNull(touched.get(path));
-      for (int i = 1; i <= 3; i++) {
-        delete.setLong(i, id);
-      }
-      delete.addBatch();
+      var id = Objects.requireNonNull(touched.get(path));
+      statements.batch(delete, id, id, id);
     }
-    var counts = delete.executeBatch();
+    var counts = statements.of(delete).executeBatch();
     for (int i = 0; i < counts.length; i++) {
       if (counts[i] != 0) {
         cells.remove(paths.get(i));
@@ -322,7 +309,7 @@ final class CellNotes {
   /** Notes that these have replaced something that is gone. */
   void noteCovers(Collection<Folding.Cover> covers) throws SQLException {
     var paths = covers.stream().map(cover -> Bytes.of(cover.cell().encoded())).toList();
-    var ids = database.cells(connection, new TreeSet<>(paths));
+    var ids = database.cells(statements, new TreeSet<>(paths));
     int next = 0;
     for (var cover : covers) {
       var id = ids.get(paths.get(next++));

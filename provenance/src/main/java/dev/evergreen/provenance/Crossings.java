@@ -52,8 +52,7 @@ final class Crossings {
       return false;
     }
     for (var near = neighbours.of(cell, row, row + 1); near.hasNext(); ) {
-      var other = near.next();
-      if (other.end() > row && !isOver.test(other.operation().epoch(), epoch)) {
+      if (!isOver.test(near.next().operation().epoch(), epoch)) {
         return true;
       }
     }
@@ -79,15 +78,13 @@ final class Crossings {
 
   /** Of those that were not under way for long. */
   private boolean noneCrosses(long row) throws SQLException {
-    var select =
-        session.statement(
+    return !session
+        .statements()
+        .any(
             "select 1 from op where seq >= ? and seq <= ? and %s > ? and outcome <> %d limit 1"
-                .formatted(TraceDatabase.END, Outcome.NOT_SENT.code()));
-    select.setLong(1, row - TraceDatabase.LONG);
-    select.setLong(2, row);
-    select.setLong(3, row);
-    try (var found = select.executeQuery()) {
-      return !found.next();
-    }
+                .formatted(TraceDatabase.END, Outcome.NOT_SENT.code()),
+            row - TraceDatabase.LONG,
+            row,
+            row);
   }
 }

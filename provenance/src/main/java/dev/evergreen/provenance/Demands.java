@@ -72,6 +72,9 @@ final class Demands {
   /** The same cells in their order. Only what is below a cell is looked for there, as it costs. */
   private final NavigableSet<Cell> inOrder = new TreeSet<>();
 
+  /** No demanded cell has more names: below such a one none need be looked for. */
+  private int deepest;
+
   private final List<Demand> over = new ArrayList<>();
   private int made;
 
@@ -82,6 +85,7 @@ final class Demands {
             cell,
             _ -> {
               inOrder.add(cell);
+              deepest = Math.max(deepest, cell.depth());
               return new ArrayList<>(1);
             })
         .add(demand);
@@ -126,11 +130,14 @@ final class Demands {
       cell = cell.parent();
       met.addAll(open.getOrDefault(cell, List.of()));
     }
-    for (var below : inOrder.tailSet(touched, true)) {
-      if (!touched.contains(below)) {
-        break;
+    met.addAll(open.getOrDefault(touched, List.of()));
+    if (touched.depth() < deepest) {
+      for (var below : inOrder.tailSet(touched, false)) {
+        if (!touched.contains(below)) {
+          break;
+        }
+        met.addAll(open.getOrDefault(below, List.of()));
       }
-      met.addAll(open.getOrDefault(below, List.of()));
     }
     met.removeIf(demand -> !demand.meets(touched));
     if (met.size() > 1) {

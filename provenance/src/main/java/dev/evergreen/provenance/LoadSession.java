@@ -7,9 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
-import java.sql.Types;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -18,7 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.OptionalLong;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -152,78 +150,58 @@ final class LoadSession implements AutoCloseable {
     this.connection = connection;
     this.redactor = redactor;
     this.overflows = redactor.overflows();
-    this.rows = new OpRows(connection);
     this.statements = new Statements(connection);
-    newOperations = database.rows(connection, "op", 16);
+    this.rows = new OpRows(statements);
+    newOperations = database.rows(statements, "op", 16);
     take(spool);
     // Nobody else writes from now on.
-    this.notes = new CellNotes(database, connection, statements, rows);
+    this.notes = new CellNotes(database, statements, rows);
     this.retainer = new Retainer(statements, notes, rows, () -> database.size(connection));
-    try (var statement = connection.createStatement()) {
-      try (var found = statement.executeQuery("select segment, place, seq, at from trace")) {
-        found.next();
-        position = new SpoolReader.Position(found.getLong(1), found.getLong(2));
-        seq = found.getLong(3);
-        at = found.getLong(4);
-      }
-      try (var found = statement.executeQuery("select coalesce(max(id), 0) from epoch")) {
-        found.next();
-        lastEpoch = found.getLong(1);
-      }
-      try (var found =
-          statement.executeQuery(
-              "select seq, why from gap where %s order by seq desc limit 1"
-                  .formatted(Dropped.THESE))) {
-        if (found.next()) {
-          droppedAt = found.getLong(1);
-          dropped = Dropped.of(found.getString(2));
-        }
-      }
-      try (var found = statement.executeQuery("select id, epoch from lane where until is null")) {
-        while (found.next()) {
-          lanes.put(found.getLong(1), found.getLong(2));
-        }
-      }
-      try (var found =
-          statement.executeQuery(
-              "select lane, min(seq), max(seq) from op where "
-                  + TraceDatabase.SILENT
-                  + " and lane in (select id from lane where until is null) group by lane")) {
-        while (found.next()) {
-          silent.put(found.getLong(1), new Silent(found.getLong(2), found.getLong(3)));
-        }
-      }
-      try (var found =
-          statement.executeQuery(
-              "select first_seq, kind, about, connection, lane, sent from begun")) {
-        while (found.next()) {
-          begun.put(
-              found.getLong(1),
-              new Begun(
-                  FrameKind.of(found.getByte(2)),
-                  found.getLong(3),
-                  found.getLong(4),
-                  found.getLong(5),
-                  found.getLong(6)));
-        }
-      }
-      try (var found =
-          statement.executeQuery(
-              "select seq, lane, connection, space, sent from op where outcome = 0 order by seq")) {
-        while (found.next()) {
-          open.put(
-              found.getLong(1),
-              new Open(
-                  found.getLong(1),
-                  found.getLong(2),
-                  found.getLong(3),
-                  found.getString(4),
-                  found.getLong(5),
-                  null,
-                  true));
-        }
-      }
+    try (var found = statements.of("select segment, place, seq, at from trace").executeQuery()) {
+      found.next();
+      position = new SpoolReader.Position(found.getLong(1), found.getLong(2));
+      seq = found.getLong(3);
+      at = found.getLong(4);
     }
+    lastEpoch = statements.number("select max(id) from epoch").orElse(0L);
+    statements.each(
+        "select seq, why from gap where %s order by seq desc limit 1".formatted(Dropped.THESE),
+        row -> {
+          droppedAt = row.getLong(1);
+          dropped = Dropped.of(row.getString(2));
+        });
+    statements.each(
+        "select id, epoch from lane where until is null",
+        row -> lanes.put(row.getLong(1), row.getLong(2)));
+    statements.each(
+        "select lane, min(seq), max(seq) from op where "
+            + TraceDatabase.SILENT
+            + " and lane in (select id from lane where until is null) group by lane",
+        row -> silent.put(row.getLong(1), new Silent(row.getLong(2), row.getLong(3))));
+    statements.each(
+        "select first_seq, kind, about, connection, lane, sent from begun",
+        row ->
+            begun.put(
+                row.getLong(1),
+                new Begun(
+                    FrameKind.of(row.getByte(2)),
+                    row.getLong(3),
+                    row.getLong(4),
+                    row.getLong(5),
+                    row.getLong(6))));
+    statements.each(
+        "select seq, lane, connection, space, sent from op where outcome = 0 order by seq",
+        row ->
+            open.put(
+                row.getLong(1),
+                new Open(
+                    row.getLong(1),
+                    row.getLong(2),
+                    row.getLong(3),
+                    row.getString(4),
+                    row.getLong(5),
+                    null,
+                    true)));
     noteHiding();
     // So is what was committed before: a session that failed had perhaps not come to that, and who
     // sees its position lets files go.
@@ -232,33 +210,26 @@ final class LoadSession implements AutoCloseable {
 
   /** Takes the database for a spool, unless it is another's. */
   private void take(String spool) throws SQLException {
-    try (var update =
-        connection.prepareStatement("update trace set spool = ? where spool in ('', ?)")) {
-      update.setString(1, spool);
-      update.setString(2, spool);
-      if (update.executeUpdate() == 0) {
-        throw new TraceException(
-            "The trace in %s is that of another spool; name another database or directory"
-                .formatted(database));
-      }
+    if (statements.update("update trace set spool = ? where spool in ('', ?)", spool, spool) == 0) {
+      throw new TraceException(
+          "The trace in %s is that of another spool; name another database or directory"
+              .formatted(database));
     }
   }
 
   /** What is hidden by another key or other rules cannot be compared with what was before. */
   private void noteHiding() throws SQLException {
-    @Nullable String before = null;
-    try (var found =
-        statements.of("select rules from hiding order by seq desc limit 1").executeQuery()) {
-      before = found.next() ? found.getString(1) : null;
-    }
-    if (redactor.id().equals(before)) {
+    var before =
+        statements.first(
+            "select rules from hiding order by seq desc limit 1", row -> row.getString(1));
+    if (before.equals(Optional.of(redactor.id()))) {
       return;
     }
     statements.update(
         "insert into hiding values (?, ?) on conflict (seq) do update set rules = excluded.rules",
         seq + 1,
         redactor.id());
-    if (before != null) {
+    if (before.isPresent()) {
       // The reply to one that is open will be hidden by the new rules.
       long first = open.keySet().stream().findFirst().orElse(seq + 1);
       gap(first, 0L, "what is hidden, or by which key, has changed");
@@ -474,12 +445,8 @@ final class LoadSession implements AutoCloseable {
   }
 
   /** The epoch of a lane that has ended; empty of others. */
-  private OptionalLong ended(long lane) throws SQLException {
-    var select = statements.of("select epoch from lane where id = ? and until is not null");
-    select.setLong(1, lane);
-    try (var found = select.executeQuery()) {
-      return found.next() ? OptionalLong.of(found.getLong(1)) : OptionalLong.empty();
-    }
+  private Optional<Long> ended(long lane) throws SQLException {
+    return statements.number("select epoch from lane where id = ? and until is not null", lane);
   }
 
   private void endLane(long id) throws SQLException {
@@ -702,9 +669,8 @@ final class LoadSession implements AutoCloseable {
   private byte[] pieces(long first, long length) throws SQLException {
     flush();
     var content = new ByteArrayOutputStream();
-    var select = statements.of("select content from piece where first_seq = ? order by seq");
-    select.setLong(1, first);
-    try (var found = select.executeQuery()) {
+    var sql = "select content from piece where first_seq = ? order by seq";
+    try (var found = statements.of(sql, first).executeQuery()) {
       boolean isKept = length <= Spool.LARGEST_BODY;
       while (found.next() && (isKept || content.size() < Payload.LARGEST_IN_ROW)) {
         content.writeBytes(found.getBytes(1));
@@ -789,9 +755,7 @@ final class LoadSession implements AutoCloseable {
       throws SQLException {
     var asked = request.known();
     keepApart(asked);
-    if (reply != null) {
-      keepApart(reply);
-    }
+    keepApart(reply);
     boolean replied = outcome == Outcome.REPLIED;
     newOperations.add(
         request.seq(),
@@ -813,42 +777,21 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void finish(Open request, Outcome outcome, @Nullable Payload reply) throws SQLException {
-    var update = statements.of(FINISH);
-    update.setInt(1, outcome.code());
-    setEnd(update, 2, 4, outcome, reply);
-    update.setLong(7, request.seq());
-    update.addBatch();
+    keepApart(reply);
+    boolean replied = outcome == Outcome.REPLIED;
+    statements.batch(
+        FINISH,
+        (long) outcome.code(),
+        replied ? seq : null,
+        replied ? at : null,
+        reply == null ? null : reply.inRow(),
+        reply == null ? null : reply.length(),
+        reply == null ? null : reply.hash(),
+        request.seq());
   }
 
-  private void setEnd(
-      PreparedStatement statement, int when, int what, Outcome outcome, @Nullable Payload reply)
-      throws SQLException {
-    if (outcome == Outcome.REPLIED) {
-      statement.setLong(when, seq);
-      statement.setLong(when + 1, at);
-    } else {
-      statement.setNull(when, Types.BIGINT);
-      statement.setNull(when + 1, Types.BIGINT);
-    }
-    if (reply == null) {
-      statement.setNull(what, Types.VARBINARY);
-      statement.setNull(what + 1, Types.BIGINT);
-      statement.setNull(what + 2, Types.VARBINARY);
-    } else {
-      keepApart(reply);
-      set(statement, what, reply);
-    }
-  }
-
-  private static void set(PreparedStatement statement, int column, Payload payload)
-      throws SQLException {
-    statement.setBytes(column, payload.inRow());
-    statement.setLong(column + 1, payload.length());
-    statement.setBytes(column + 2, payload.hash());
-  }
-
-  private void keepApart(Payload payload) throws SQLException {
-    if (payload.apart()) {
+  private void keepApart(@Nullable Payload payload) throws SQLException {
+    if (payload != null && payload.apart()) {
       statements.update(
           "insert into body values (?, ?) on conflict do nothing",
           payload.hash(),
@@ -874,16 +817,12 @@ final class LoadSession implements AutoCloseable {
     if (entry.request() != null) {
       return entry;
     }
-    var select =
-        statements.of("select request, request_length, request_hash from op where seq = ?");
-    select.setLong(1, entry.seq());
-    try (var found = select.executeQuery()) {
-      return entry.with(
-          found.next()
-              ? new Payload(rows.content(found, 1), found.getLong(2), found.getBytes(3))
-              : Payload.NONE,
-          true);
-    }
+    var known =
+        statements.first(
+            "select request, request_length, request_hash from op where seq = ?",
+            row -> new Payload(rows.content(row, 1), row.getLong(2), row.getBytes(3)),
+            entry.seq());
+    return entry.with(known.orElse(Payload.NONE), true);
   }
 
   private Operation operation(Open request, Outcome outcome, @Nullable Payload reply)

@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.stream.LongStream;
 
 /**
  * The operations that were under way while many others were: a question asks again and again which
@@ -45,7 +44,8 @@ final class LongOperations {
     }
     // Of very many, most have to do with other cells, and are not to be looked at.
     var found = those.isPresent() ? ask(below, at, those.get()) : underWay(below, at);
-    return found.stream().filter(row -> couldWrite(row, cell)).toList();
+    found.removeIf(row -> !couldWrite(row, cell));
+    return found;
   }
 
   private boolean couldWrite(long row, Cell cell) {
@@ -75,9 +75,6 @@ final class LongOperations {
   private record LongOnes(long[] rows, long[] ends, long[] highest, boolean cut) {
     /** Those below a row that end above another. */
     List<Long> find(long below, long at) {
-      if (rows.length == 0) {
-        return List.of();
-      }
       var found = new ArrayList<Long>();
       for (int i = firstBelow(below); i < rows.length && highest[i] > at; i++) {
         if (ends[i] > at) {
@@ -121,28 +118,18 @@ final class LongOperations {
   }
 
   private LongOnes readLongOnes() throws SQLException {
-    var select =
-        session.statement(
-            "select seq, %s from op where %s and outcome <> %d order by seq desc limit %d"
-                .formatted(
-                    TraceDatabase.END,
-                    TraceDatabase.longer(),
-                    Outcome.NOT_SENT.code(),
-                    MOST_KNOWN + 1));
-    var rows = LongStream.builder();
-    var ends = LongStream.builder();
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        rows.add(found.getLong(1));
-        ends.add(found.getLong(2));
-      }
-    }
-    var end = ends.build().toArray();
-    var highest = end.clone();
+    var sql =
+        "select seq, %s from op where %s and outcome <> %d order by seq desc limit %d"
+            .formatted(
+                TraceDatabase.END, TraceDatabase.longer(), Outcome.NOT_SENT.code(), MOST_KNOWN + 1);
+    var found = session.statements().all(sql, row -> new long[] {row.getLong(1), row.getLong(2)});
+    var rows = found.stream().mapToLong(one -> one[0]).toArray();
+    var ends = found.stream().mapToLong(one -> one[1]).toArray();
+    var highest = ends.clone();
     for (int i = highest.length - 2; i >= 0; i--) {
       highest[i] = Math.max(highest[i], highest[i + 1]);
     }
-    return new LongOnes(rows.build().toArray(), end, highest, end.length > MOST_KNOWN);
+    return new LongOnes(rows, ends, highest, ends.length > MOST_KNOWN);
   }
 
   /** Asks for them, or only for those that touch one of some cells, by their numbers. */
@@ -154,22 +141,15 @@ final class LongOperations {
                     .formatted(TraceDatabase.STRETCH_BITS)
                 + " and t.seq = op.seq and t.cell in (?%s))"
                     .formatted(", ?".repeat(cells.size() - 1));
-    var select =
-        session.statement(
+    var values = new ArrayList<Object>(List.of(below, reached(at)));
+    values.addAll(cells);
+    return session
+        .statements()
+        .all(
             "select seq from op where %s and seq < ? and %s > ? and outcome <> %d%s order by seq desc"
                 .formatted(
-                    TraceDatabase.longer(), TraceDatabase.END, Outcome.NOT_SENT.code(), touching));
-    select.setLong(1, below);
-    select.setLong(2, reached(at));
-    for (int i = 0; i < cells.size(); i++) {
-      select.setLong(3 + i, cells.get(i));
-    }
-    var rows = new ArrayList<Long>();
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        rows.add(found.getLong(1));
-      }
-    }
-    return rows;
+                    TraceDatabase.longer(), TraceDatabase.END, Outcome.NOT_SENT.code(), touching),
+            row -> row.getLong(1),
+            values.toArray());
   }
 }

@@ -66,6 +66,7 @@ final class Neighbours {
       // There may be very many: they are looked at one after the other.
       return StoredTrace.stream(source.touching(cell, end))
           .takeWhile(other -> other.row() >= row - TraceDatabase.LONG)
+          .filter(other -> other.end() > row)
           .iterator();
     }
     var window = windows.get(cell);
@@ -137,7 +138,9 @@ final class Neighbours {
       dropAbove(row + TraceDatabase.LONG);
       var found = new ArrayList<Placed>();
       for (int i = firstBelow(end); i < read.size() && read.get(i).row() >= row - SHORT; i++) {
-        found.add(read.get(i));
+        if (read.get(i).end() > row) {
+          found.add(read.get(i));
+        }
       }
       for (var other : lasting) {
         if (other.row() < row - SHORT && other.row() >= lowest && other.end() > row) {

@@ -1,7 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
@@ -15,7 +13,7 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** Makes operations of the rows of the table {@code op}. To be used by one thread. */
-final class OpRows implements AutoCloseable {
+final class OpRows {
   /** Of a time, as far as nanoseconds reach in 64 bits. */
   private static final long MOST_SECONDS = Long.MAX_VALUE / 1_000_000_000L;
 
@@ -38,6 +36,10 @@ final class OpRows implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(OpRows.class.getName());
   private static final int PAGE = 64;
 
+  private static final String EARLIER =
+      "select %s from op where connection = ? and seq < ? order by seq desc limit %d"
+          .formatted(COLUMNS, PAGE);
+
   /** A page of long operations ends with so many bytes. */
   private static final long PAGE_BYTES = 1 << 20;
 
@@ -47,10 +49,7 @@ final class OpRows implements AutoCloseable {
    */
   static final long MOST_BYTES_OF_PARTS = 32 << 20;
 
-  private final PreparedStatement body;
-  private final PreparedStatement epoch;
-  private final PreparedStatement earlier;
-  private final PreparedStatement one;
+  private final Statements statements;
   private final Map<Long, Epoch> epochs = new HashMap<>();
 
   /** The one that was asked for last, as it nearly always is again. */
@@ -59,24 +58,13 @@ final class OpRows implements AutoCloseable {
   /** What is known of an epoch. */
   private record Epoch(long id, StoreKind kind, Skew skew) {}
 
-  OpRows(Connection connection) throws SQLException {
-    body = connection.prepareStatement("select content from body where hash = ?");
-    epoch = connection.prepareStatement("select store, facts from epoch where id = ?");
-    one = connection.prepareStatement("select " + COLUMNS + " from op where seq = ?");
-    earlier =
-        connection.prepareStatement(
-            "select "
-                + COLUMNS
-                + " from op where connection = ? and seq < ? order by seq desc limit "
-                + PAGE);
+  OpRows(Statements statements) {
+    this.statements = statements;
   }
 
   /** The operation of that number, with its parts. */
   Optional<Operation> operation(long row) throws SQLException {
-    one.setLong(1, row);
-    try (var found = one.executeQuery()) {
-      return found.next() ? Optional.of(read(found)) : Optional.empty();
-    }
+    return statements.first("select " + COLUMNS + " from op where seq = ?", this::read, row);
   }
 
   /** The operation of a row, with its parts. */
@@ -176,21 +164,24 @@ final class OpRows implements AutoCloseable {
     byte @Nullable [] request = row.getBytes(9);
     byte @Nullable [] reply = row.getBytes(12);
     var outcome = Outcome.of(row.getInt(7));
+    var epoch = known(row.getLong(2));
     if (request == null || (reply == null && outcome == Outcome.REPLIED)) {
-      return read(row, List.of(), reply(outcome, Bytes.EMPTY), row.getLong(10));
+      return read(row, epoch, List.of(), reply(outcome, Bytes.EMPTY), row.getLong(10));
     }
-    var kind = kind(row.getLong(2));
+    var kind = epoch.kind();
     var replied = reply(outcome, reply == null ? Bytes.EMPTY : Bytes.of(reply));
-    var operation = read(row, words(kind, Bytes.of(request)), replied, request.length);
+    var operation = read(row, epoch, words(kind, Bytes.of(request)), replied, request.length);
     return withParts(kind, operation, earlier(operation));
   }
 
   private Operation readWhole(ResultSet row) throws SQLException {
     var outcome = Outcome.of(row.getInt(7));
     var request = content(row, 9);
+    var epoch = known(row.getLong(2));
     return read(
         row,
-        words(kind(row.getLong(2)), request),
+        epoch,
+        words(epoch.kind(), request),
         reply(outcome, outcome == Outcome.REPLIED ? content(row, 12) : Bytes.EMPTY),
         request.length());
   }
@@ -208,15 +199,15 @@ final class OpRows implements AutoCloseable {
    *
    * @param known so many bytes of the request are on record
    */
-  private Operation read(ResultSet row, List<Bytes> words, @Nullable Bytes reply, long known)
+  private static Operation read(
+      ResultSet row, Epoch epoch, List<Bytes> words, @Nullable Bytes reply, long known)
       throws SQLException {
     long replied = row.getLong(8);
-    boolean isReplied = !row.wasNull();
+    boolean isReplied = replied != 0 || !row.wasNull();
     long number = row.getLong(1);
-    long epoch = row.getLong(2);
     return new Operation(
         number,
-        epoch,
+        epoch.id(),
         row.getLong(3),
         row.getLong(4),
         row.getString(5),
@@ -227,7 +218,7 @@ final class OpRows implements AutoCloseable {
         List.of(),
         known < row.getLong(10),
         number,
-        skew(epoch));
+        epoch.skew());
   }
 
   /** What a body's three columns hold: bytes, length, hash. */
@@ -240,10 +231,10 @@ final class OpRows implements AutoCloseable {
     if (hash == null) {
       return Bytes.EMPTY;
     }
-    body.setBytes(1, hash);
-    try (var found = body.executeQuery()) {
-      return found.next() ? Bytes.of(found.getBytes(1)) : Bytes.EMPTY;
-    }
+    return statements
+        .first(
+            "select content from body where hash = ?", found -> Bytes.of(found.getBytes(1)), hash)
+        .orElse(Bytes.EMPTY);
   }
 
   /** The kind of the store in that epoch. */
@@ -268,40 +259,37 @@ final class OpRows implements AutoCloseable {
     if (known != null) {
       return known;
     }
-    epoch.setLong(1, id);
-    try (var found = epoch.executeQuery()) {
-      boolean any = found.next();
-      var store = any ? found.getString(1) : "";
-      var kind = StoreKind.named(store).orElseGet(() -> new UnknownKind(store));
-      var read = new Epoch(id, kind, any ? Skew.of(found.getString(2)) : Skew.UNKNOWN);
-      epochs.put(id, read);
-      return read;
-    }
+    var read =
+        statements
+            .first(
+                "select store, facts from epoch where id = ?",
+                row -> epoch(id, row.getString(1), Skew.of(row.getString(2))),
+                id)
+            .orElseGet(() -> epoch(id, "", Skew.UNKNOWN));
+    epochs.put(id, read);
+    return read;
+  }
+
+  private static Epoch epoch(long id, String store, Skew skew) {
+    return new Epoch(id, StoreKind.named(store).orElseGet(() -> new UnknownKind(store)), skew);
   }
 
   /** What the connection of an operation did before, the newest first, without parts. */
   Iterator<Operation> earlier(Operation operation) {
-    return new Pages<>(operation.row()) {
-      @Override
-      List<Operation> page(long before) throws SQLException {
-        earlier.setLong(1, operation.connection());
-        earlier.setLong(2, before);
-        var page = new ArrayList<Operation>();
-        long bytes = 0;
-        try (var rows = earlier.executeQuery()) {
-          while (bytes < PAGE_BYTES && rows.next()) {
-            page.add(readWhole(rows));
-            bytes += Parts.weight(page.getLast());
-          }
-        }
-        return page;
-      }
+    return new Pages<>(
+        operation.row(), Operation::row, before -> earlier(operation.connection(), before));
+  }
 
-      @Override
-      long row(Operation element) {
-        return element.row();
+  private List<Operation> earlier(long connection, long before) throws SQLException {
+    var page = new ArrayList<Operation>();
+    long bytes = 0;
+    try (var rows = statements.of(EARLIER, connection, before).executeQuery()) {
+      while (bytes < PAGE_BYTES && rows.next()) {
+        page.add(readWhole(rows));
+        bytes += Parts.weight(page.getLast());
       }
-    };
+    }
+    return page;
   }
 
   static Instant instant(long nanos) {
@@ -315,13 +303,5 @@ final class OpRows implements AutoCloseable {
     return Math.abs(seconds) >= MOST_SECONDS
         ? (seconds < 0 ? Long.MIN_VALUE : Long.MAX_VALUE)
         : seconds * 1_000_000_000L + instant.getNano();
-  }
-
-  @Override
-  public void close() throws SQLException {
-    body.close();
-    epoch.close();
-    earlier.close();
-    one.close();
   }
 }

@@ -1,6 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -31,10 +30,9 @@ final class OperationReader {
 
   static final String COLUMNS = OpRows.COLUMNS + ", " + TraceDatabase.END;
   private static final int PAGE = 256;
-  private static final int LARGEST_PAGE = 1_024;
 
-  /** Of what a window looks ahead, as there may be many windows, each with a page of its own. */
-  private static final int LARGEST_PAGE_AHEAD = 128;
+  /** The same of what a window looks ahead: there may be many, each with a page of its own. */
+  private static final long MOST_BYTES_AHEAD = 256 << 10;
 
   /** All of an operation. */
   final Shape<Operation> entire = new OfOperations();
@@ -124,12 +122,12 @@ final class OperationReader {
               if (endRows[place] == operation.row()) {
                 return ends[place];
               }
-              var select =
-                  session.statement("select %s from op where seq = ?".formatted(TraceDatabase.END));
-              select.setLong(1, operation.row());
-              try (var found = select.executeQuery()) {
-                return found.next() ? found.getLong(1) : operation.row();
-              }
+              return session
+                  .statements()
+                  .number(
+                      "select %s from op where seq = ?".formatted(TraceDatabase.END),
+                      operation.row())
+                  .orElse(operation.row());
             });
   }
 
@@ -152,8 +150,10 @@ final class OperationReader {
 
     Operation operation(T element);
 
-    /** So many are read together at most. */
-    int largestPage();
+    /** With so many bytes of bodies a page ends. */
+    default long mostBytes() {
+      return MOST_BYTES;
+    }
   }
 
   private final class OfOperations implements Shape<Operation> {
@@ -184,11 +184,6 @@ final class OperationReader {
     public Operation operation(Operation element) {
       return element;
     }
-
-    @Override
-    public int largestPage() {
-      return LARGEST_PAGE;
-    }
   }
 
   private final class OfTurns implements Shape<Operation> {
@@ -212,11 +207,6 @@ final class OperationReader {
     @Override
     public Operation operation(Operation element) {
       return element;
-    }
-
-    @Override
-    public int largestPage() {
-      return LARGEST_PAGE;
     }
   }
 
@@ -242,8 +232,8 @@ final class OperationReader {
     }
 
     @Override
-    public int largestPage() {
-      return LARGEST_PAGE_AHEAD;
+    public long mostBytes() {
+      return MOST_BYTES_AHEAD;
     }
   }
 
@@ -274,46 +264,38 @@ final class OperationReader {
 
   /** All operations below a row, the highest first. */
   Iterator<Operation> all(long before) {
-    return operations(
+    return new Pages<>(
         before,
-        "select %s from op where seq < ? order by seq desc limit %d".formatted(COLUMNS, PAGE));
+        Operation::row,
+        below ->
+            operations(
+                entire,
+                "select %s from op where seq < ? order by seq desc limit %d"
+                    .formatted(COLUMNS, PAGE),
+                below));
   }
 
   /** Those that were sent by a connection. */
   Iterator<Operation> ofConnection(long id, long before) {
-    return operations(
+    return new Pages<>(
         before,
-        "select %s from op where connection = ? and seq < ? order by seq desc limit %d"
-            .formatted(COLUMNS, PAGE),
-        id);
-  }
-
-  private Iterator<Operation> operations(long before, String sql, long... first) {
-    return new Pages<>(before) {
-      @Override
-      List<Operation> page(long below) throws SQLException {
-        var select = session.statement(sql);
-        for (int i = 0; i < first.length; i++) {
-          select.setLong(i + 1, first[i]);
-        }
-        select.setLong(first.length + 1, below);
-        return operations(entire, select);
-      }
-
-      @Override
-      long row(Operation operation) {
-        return operation.row();
-      }
-    };
+        Operation::row,
+        below ->
+            operations(
+                entire,
+                "select %s from op where connection = ? and seq < ? order by seq desc limit %d"
+                    .formatted(COLUMNS, PAGE),
+                id,
+                below));
   }
 
   /** Fewer than were selected, but one at least, if their bodies are long. */
-  <T> List<T> operations(Shape<T> shape, PreparedStatement select) throws SQLException {
+  <T> List<T> operations(Shape<T> shape, String sql, Object... values) throws SQLException {
     session.checkTime();
     var all = new ArrayList<T>();
     long bytes = 0;
-    try (var found = select.executeQuery()) {
-      while (bytes < MOST_BYTES && found.next()) {
+    try (var found = session.statements().of(sql, values).executeQuery()) {
+      while (bytes < shape.mostBytes() && found.next()) {
         all.add(shape.read(found));
         bytes += bytes(shape.operation(all.getLast()));
       }

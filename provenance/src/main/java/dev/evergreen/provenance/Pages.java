@@ -4,30 +4,37 @@ import java.sql.SQLException;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.function.ToLongFunction;
 
 /** Reads rows in pages, from a row down; between the pages nothing is held open. */
-abstract class Pages<T> implements Iterator<T> {
+final class Pages<T> implements Iterator<T> {
+  /** Reads a page. */
+  @FunctionalInterface
+  interface Page<T> {
+    /** The next elements whose rows are below one, the highest first; none if there are no more. */
+    List<T> below(long row) throws SQLException;
+  }
+
+  private final ToLongFunction<T> row;
+  private final Page<T> pages;
   private long before;
   private Iterator<T> page = List.<T>of().iterator();
   private boolean over;
 
-  Pages(long before) {
+  Pages(long before, ToLongFunction<T> row, Page<T> pages) {
     this.before = before;
+    this.row = row;
+    this.pages = pages;
   }
-
-  /** The next elements whose rows are below one, the highest first; none if there are no more. */
-  abstract List<T> page(long before) throws SQLException;
-
-  abstract long row(T element);
 
   @Override
   public boolean hasNext() {
     if (!page.hasNext() && !over) {
       try {
-        var next = page(before);
+        var next = pages.below(before);
         over = next.isEmpty();
         if (!over) {
-          before = row(next.getLast());
+          before = row.applyAsLong(next.getLast());
         }
         page = next.iterator();
       } catch (SQLException e) {

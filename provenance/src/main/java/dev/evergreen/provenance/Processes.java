@@ -102,43 +102,42 @@ final class Processes {
   }
 
   private void readNew() throws SQLException {
-    var select = session.statement("select id, facts from epoch where id > ? order by id");
-    select.setLong(1, last());
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        session.checkTime();
-        long id = found.getLong(1);
-        if (isDropped(last(), id)) {
-          blurred.add(last());
-          seen.add(Optional.empty());
-        }
-        var process = StoreKind.process(found.getString(2));
-        if (process.isPresent()) {
-          // It will be so whenever the store is that process.
-          long told = StoreKind.overBefore(found.getString(2));
-          long row = Math.max(told, overFor.getOrDefault(process, 0L));
-          overFor.put(process, row);
-          overBefore.put(id, row);
-        }
-        boolean isOther = !seen.contains(process) && !seen.contains(Optional.<String>empty());
-        if (process.isPresent() && isOther) {
-          fresh.add(id);
-        }
-        seen.add(process);
-        names.put(id, process);
-      }
+    session
+        .statements()
+        .each(
+            "select id, facts from epoch where id > ? order by id",
+            row -> add(row.getLong(1), row.getString(2)),
+            last());
+  }
+
+  private void add(long id, String facts) throws SQLException {
+    session.checkTime();
+    if (isDropped(last(), id)) {
+      blurred.add(last());
+      seen.add(Optional.empty());
     }
+    var process = StoreKind.process(facts);
+    if (process.isPresent()) {
+      // It will be so whenever the store is that process.
+      long row = Math.max(StoreKind.overBefore(facts), overFor.getOrDefault(process, 0L));
+      overFor.put(process, row);
+      overBefore.put(id, row);
+    }
+    boolean isOther = !seen.contains(process) && !seen.contains(Optional.<String>empty());
+    if (process.isPresent() && isOther) {
+      fresh.add(id);
+    }
+    seen.add(process);
+    names.put(id, process);
   }
 
   /** Whether anything had no room between two rows: it may have been another epoch. */
   private boolean isDropped(long from, long to) throws SQLException {
-    var select =
-        session.statement(
-            "select 1 from gap where seq > ? and seq < ? and %s limit 1".formatted(Dropped.THESE));
-    select.setLong(1, from);
-    select.setLong(2, to);
-    try (var found = select.executeQuery()) {
-      return found.next();
-    }
+    return session
+        .statements()
+        .any(
+            "select 1 from gap where seq > ? and seq < ? and %s limit 1".formatted(Dropped.THESE),
+            from,
+            to);
   }
 }

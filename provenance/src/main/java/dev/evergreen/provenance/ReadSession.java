@@ -2,10 +2,8 @@ package dev.evergreen.provenance;
 
 import java.math.BigDecimal;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -133,30 +131,14 @@ final class ReadSession implements AutoCloseable {
     return BigDecimal.valueOf(time.toNanos(), 9).stripTrailingZeros().toPlainString();
   }
 
-  /** A row that is found below another; the statement's one parameter. */
-  Optional<Long> last(String sql, long before) throws SQLException {
-    var select = statement(sql);
-    select.setLong(1, before);
-    try (var found = select.executeQuery()) {
-      if (!found.next()) {
-        return Optional.empty();
-      }
-      long row = found.getLong(1);
-      return found.wasNull() ? Optional.empty() : Optional.of(row);
-    }
+  /** What is asked of the database. */
+  Statements statements() {
+    return statements;
   }
 
-  /** The one number that a statement without parameters finds. */
-  long number(String sql) throws SQLException {
-    try (var found = statement(sql).executeQuery()) {
-      found.next();
-      return found.getLong(1);
-    }
-  }
-
-  /** A statement, which is prepared once. */
-  PreparedStatement statement(String sql) throws SQLException {
-    return statements.of(sql);
+  /** How far the trace is loaded: the row. */
+  long loaded() throws SQLException {
+    return statements.number("select seq from trace").orElse(0L);
   }
 
   @Override

@@ -149,10 +149,10 @@ final class Retainer {
         statements.of(
             "select seq, sent, request_length, coalesce(reply_length, 0) from op"
                 + " where outcome <> 0 and seq >= ? order by seq limit "
-                + MOST);
+                + MOST,
+            from);
     // So that a reader who stops early has not read all.
     select.setFetchSize(PAGE);
-    select.setLong(1, from);
     long end = 0;
     long bytes = 0;
     long ahead = 0;
@@ -183,9 +183,9 @@ final class Retainer {
     var select =
         statements.of(
             "select seq, sent from op where outcome <> 0 and seq >= ? and sent <= ?"
-                + " order by seq limit 1");
-    select.setLong(1, Math.max(from, aheadUntil));
-    select.setLong(2, now);
+                + " order by seq limit 1",
+            Math.max(from, aheadUntil),
+            now);
     try (var found = select.executeQuery()) {
       if (!found.next()) {
         return false;
@@ -239,12 +239,9 @@ final class Retainer {
   }
 
   private List<Shown> page(long from, long before) throws SQLException {
-    var select = statements.of(SHOWN);
-    select.setLong(1, before);
-    select.setLong(2, from);
     var page = new ArrayList<Shown>();
     long bytes = 0;
-    try (var found = select.executeQuery()) {
+    try (var found = statements.of(SHOWN, before, from).executeQuery()) {
       while (bytes < PAGE_BYTES && found.next()) {
         var operation = rows.read(found);
         bytes += operation.bytes();
@@ -264,19 +261,15 @@ final class Retainer {
   private void addSpans(
       PriorityQueue<Span> spans, String which, long from, long before, long endAbove)
       throws SQLException {
-    var select =
-        statements.of(
+    spans.addAll(
+        statements.all(
             "select seq, %1$s from op where %2$s and %3$s and seq >= ? and seq < ?"
                     .formatted(TraceDatabase.END, which, SENT)
-                + " and %1$s > ? and %1$s > seq + 1".formatted(TraceDatabase.END));
-    select.setLong(1, from);
-    select.setLong(2, before);
-    select.setLong(3, endAbove);
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        spans.add(new Span(found.getLong(1), found.getLong(2)));
-      }
-    }
+                + " and %1$s > ? and %1$s > seq + 1".formatted(TraceDatabase.END),
+            row -> new Span(row.getLong(1), row.getLong(2)),
+            from,
+            before,
+            endAbove));
   }
 
   /** Shows those that were under way when a row was sent. */
@@ -316,15 +309,11 @@ final class Retainer {
 
   /** Whether a connection did something from a row on, or may do so still. */
   private boolean goesOn(long connection, long row) throws SQLException {
-    var select =
-        statements.of(
-            "select 1 from connection c where id = ? and until is not null"
-                + " and not exists (select 1 from op where op.connection = c.id and seq >= ?)");
-    select.setLong(1, connection);
-    select.setLong(2, row);
-    try (var found = select.executeQuery()) {
-      return !found.next();
-    }
+    return !statements.any(
+        "select 1 from connection c where id = ? and until is not null"
+            + " and not exists (select 1 from op where op.connection = c.id and seq >= ?)",
+        connection,
+        row);
   }
 
   private void remove(List<Shown> gone) throws SQLException {
@@ -340,15 +329,11 @@ final class Retainer {
 
   /** Removes the messages before a row that answered no request, and their bodies. */
   private void removePushes(long end) throws SQLException {
-    var hashes = new ArrayList<byte[]>();
-    var select =
-        statements.of("select message_hash from push where seq < ? and message_hash is not null");
-    select.setLong(1, end);
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        hashes.add(found.getBytes(1));
-      }
-    }
+    var hashes =
+        statements.all(
+            "select message_hash from push where seq < ? and message_hash is not null",
+            row -> row.getBytes(1),
+            end);
     statements.update("delete from push where seq < ?", end);
     for (var hash : hashes) {
       removeBody(hash);
@@ -444,10 +429,7 @@ final class Retainer {
   }
 
   private long number(String sql) throws SQLException {
-    try (var found = statements.of(sql).executeQuery()) {
-      found.next();
-      return found.getLong(1);
-    }
+    return statements.number(sql).orElse(0L);
   }
 
   private static long saturatedNanos(Duration age) {

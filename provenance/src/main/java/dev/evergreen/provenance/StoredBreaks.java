@@ -88,19 +88,19 @@ final class StoredBreaks {
       breaks.add(new Trace.Break(before - 1, Trace.Break.Kind.GAP));
     }
     session
-        .last("select max(seq) from gap where seq < ?", before)
+        .statements()
+        .number("select max(seq) from gap where seq < ?", before)
         .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.GAP)));
     session
-        .last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
+        .statements()
+        .number("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
         .ifPresent(row -> breaks.add(new Trace.Break(row, Trace.Break.Kind.BEGINNING)));
     return breaks.stream().max(Comparator.comparingLong(Trace.Break::row));
   }
 
   private Optional<Epoch> lastEpoch(long before) throws SQLException {
-    var select =
-        session.statement("select id, facts from epoch where id < ? order by id desc limit 2");
-    select.setLong(1, before);
-    try (var found = select.executeQuery()) {
+    var sql = "select id, facts from epoch where id < ? order by id desc limit 2";
+    try (var found = session.statements().of(sql, before).executeQuery()) {
       if (!found.next()) {
         return Optional.empty();
       }
@@ -152,20 +152,20 @@ final class StoredBreaks {
   /** From which rows on something that was dropped may still take effect, and from which not. */
   private NavigableMap<Long, Boolean> readDrops() throws SQLException {
     var found = new TreeMap<Long, Boolean>();
-    var select =
-        session.statement(
-            "select seq, why from gap where %s order by seq".formatted(Dropped.THESE));
-    try (var gaps = select.executeQuery()) {
-      while (gaps.next()) {
-        boolean underWay = Dropped.of(gaps.getString(2)).mayTakeEffect();
-        var before = found.lastEntry();
-        if (underWay != (before != null && before.getValue())) {
-          found.put(gaps.getLong(1), underWay);
-        }
-      }
-    }
     session
-        .last(
+        .statements()
+        .each(
+            "select seq, why from gap where %s order by seq".formatted(Dropped.THESE),
+            gap -> {
+              boolean underWay = Dropped.of(gap.getString(2)).mayTakeEffect();
+              var before = found.lastEntry();
+              if (underWay != (before != null && before.getValue())) {
+                found.put(gap.getLong(1), underWay);
+              }
+            });
+    session
+        .statements()
+        .number(
             "select min(first_seq) from begun where kind = %d and first_seq < ?"
                     .formatted(FrameKind.REQUEST.code())
                 + " and first_seq < (select max(seq) from gap where %s)".formatted(Dropped.THESE),
@@ -232,12 +232,14 @@ final class StoredBreaks {
   /** The signs of some rows, the newest first. */
   PreparedStatement signs(long from, long before, int most) throws SQLException {
     var select =
-        session.statement(
-            "select seq, epoch, evidence, at from outside where seq >= ? and seq < ?"
-                + " order by seq desc limit ?");
-    select.setLong(1, from);
-    select.setLong(2, before);
-    select.setInt(3, most);
+        session
+            .statements()
+            .of(
+                "select seq, epoch, evidence, at from outside where seq >= ? and seq < ?"
+                    + " order by seq desc limit ?",
+                from,
+                before,
+                (long) most);
     // Else PostgreSQL's driver would bring all of them into memory first.
     select.setFetchSize(PAGE);
     return select;

@@ -3,7 +3,7 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
@@ -33,6 +33,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private static final int PAGE = 256;
   private final @Nullable SpoolEnd spool;
   private final ReadSession session;
+  private final Statements statements;
   private final OpRows rows;
   private final OperationReader operations;
   private final CellIndex index;
@@ -55,13 +56,14 @@ public final class StoredTrace implements Trace, AutoCloseable {
     var connection = database.reader();
     try {
       database.checkVersion(connection);
-      this.rows = new OpRows(connection);
       this.coarse = TraceDatabase.coarse(connection);
     } catch (SQLException | RuntimeException e) {
       connection.close();
       throw e;
     }
     session = new ReadSession(database, connection);
+    statements = session.statements();
+    rows = new OpRows(statements);
     operations = new OperationReader(session, rows);
     index = new CellIndex(session, rows, operations);
     longOnes = new LongOperations(session, rows, index);
@@ -202,7 +204,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private Loaded loaded(long wanted) {
     return session.read(
         () -> {
-          try (var found = session.statement("select seq, at, spool from trace").executeQuery()) {
+          try (var found = statements.of("select seq, at, spool from trace").executeQuery()) {
             found.next();
             long row = found.getLong(1);
             var rest =
@@ -256,14 +258,12 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return session.read(
         () -> {
           // Rows are in the order of time, so that the place is found by halving.
-          long low = session.number("select coalesce(min(seq), 0) from op");
-          long high = session.number("select coalesce(max(seq), 0) + 1 from op");
-          var select =
-              session.statement("select seq, sent from op where seq >= ? order by seq limit 1");
+          long low = statements.number("select min(seq) from op").orElse(0L);
+          long high = statements.number("select max(seq) from op").orElse(0L) + 1;
+          var sql = "select seq, sent from op where seq >= ? order by seq limit 1";
           while (low < high) {
             long middle = low + (high - low) / 2;
-            select.setLong(1, middle);
-            try (var found = select.executeQuery()) {
+            try (var found = statements.of(sql, middle).executeQuery()) {
               if (!found.next() || found.getLong(2) > OpRows.nanos(moment)) {
                 high = middle;
               } else {
@@ -277,26 +277,16 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** The first that began after a moment, of which it therefore knows nothing. */
   private long epochAfter(Instant moment) throws SQLException {
-    var select = session.statement("select min(id) from epoch where since > ?");
-    select.setLong(1, OpRows.nanos(moment));
-    try (var found = select.executeQuery()) {
-      found.next();
-      long id = found.getLong(1);
-      return found.wasNull() ? Long.MAX_VALUE : id;
-    }
+    return statements
+        .number("select min(id) from epoch where since > ?", OpRows.nanos(moment))
+        .orElse(Long.MAX_VALUE);
   }
 
   /** The latest epoch below a row: its number, or 0. */
   public long epoch(long before) {
-    return session.read(
-        () -> {
-          var select = session.statement("select coalesce(max(id), 0) from epoch where id < ?");
-          select.setLong(1, before);
-          try (var found = select.executeQuery()) {
-            found.next();
-            return found.getLong(1);
-          }
-        });
+    return session
+        .read(() -> statements.number("select max(id) from epoch where id < ?", before))
+        .orElse(0L);
   }
 
   /** The kind of the store in an epoch. */
@@ -307,51 +297,41 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** Who was at the other end of a connection. */
   public Optional<Connected> connection(long id) {
     return session.read(
-        () -> {
-          var select =
-              session.statement("select %s from connection where id = ?".formatted(CONNECTED));
-          select.setLong(1, id);
-          return connected(select).stream().findFirst();
-        });
+        () ->
+            statements.first(
+                "select %s from connection where id = ?".formatted(CONNECTED),
+                StoredTrace::connected,
+                id));
   }
 
   /** The connections of clients of that name, address or user, the latest first, at most 1,000. */
   public List<Connected> connections(String client) {
     return session.read(
-        () -> {
-          var select =
-              session.statement(
-                  """
-                  select %s from connection where name = ? or address = ? or user_name = ?
-                    or id in (select connection from connection_change
-                      where name = ? or user_name = ?)
-                  order by id desc limit 1000
-                  """
-                      .formatted(CONNECTED));
-          for (int i = 1; i <= 5; i++) {
-            select.setString(i, client);
-          }
-          return connected(select);
-        });
+        () ->
+            statements.all(
+                """
+                select %s from connection where name = ? or address = ? or user_name = ?
+                  or id in (select connection from connection_change
+                    where name = ? or user_name = ?)
+                order by id desc limit 1000
+                """
+                    .formatted(CONNECTED),
+                StoredTrace::connected,
+                client,
+                client,
+                client,
+                client,
+                client));
   }
 
   private static final String CONNECTED = "id, address, name, user_name, protocol, since, until";
 
-  private static List<Connected> connected(PreparedStatement select) throws SQLException {
-    var all = new ArrayList<Connected>();
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        long until = found.getLong(7);
-        all.add(
-            new Connected(
-                found.getLong(1),
-                new Client(
-                    found.getString(2), found.getString(3), found.getString(4), found.getString(5)),
-                OpRows.instant(found.getLong(6)),
-                found.wasNull() ? null : OpRows.instant(until)));
-      }
-    }
-    return all;
+  private static Connected connected(ResultSet row) throws SQLException {
+    var client = new Client(row.getString(2), row.getString(3), row.getString(4), row.getString(5));
+    var since = OpRows.instant(row.getLong(6));
+    long until = row.getLong(7);
+    return new Connected(
+        row.getLong(1), client, since, row.wasNull() ? null : OpRows.instant(until));
   }
 
   /** What a connection did below a row, the newest first. */
@@ -369,86 +349,59 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   private Iterator<Long> rowsOf(long connection, long before) {
-    return new Pages<>(before) {
-      @Override
-      List<Long> page(long below) throws SQLException {
-        var select =
-            session.statement(
+    return new Pages<>(
+        before,
+        Long::longValue,
+        below ->
+            statements.all(
                 "select seq from op where connection = ? and seq < ? order by seq desc limit "
-                    + PAGE);
-        select.setLong(1, connection);
-        select.setLong(2, below);
-        var rows = new ArrayList<Long>();
-        try (var found = select.executeQuery()) {
-          while (found.next()) {
-            rows.add(found.getLong(1));
-          }
-        }
-        return rows;
-      }
-
-      @Override
-      long row(Long row) {
-        return row;
-      }
-    };
+                    + PAGE,
+                row -> row.getLong(1),
+                connection,
+                below));
   }
 
   /** All operations from a row on, in their order; more may come. */
   public List<Operation> from(long row, int most) {
     return session.read(
-        () -> {
-          var select =
-              session.statement(
-                  "select %s from op where seq >= ? order by seq limit ?"
-                      .formatted(OperationReader.COLUMNS));
-          select.setLong(1, row);
-          select.setInt(2, most);
-          return operations.operations(operations.entire, select);
-        });
+        () ->
+            operations.operations(
+                operations.entire,
+                "select %s from op where seq >= ? order by seq limit ?"
+                    .formatted(OperationReader.COLUMNS),
+                row,
+                (long) most));
   }
 
   /** The rows of requests of which the end has not come. */
   SortedSet<Long> coming() {
     return session.read(
-        () -> {
-          var rows = new TreeSet<Long>();
-          var select =
-              session.statement(
-                  "select first_seq from begun where kind = " + FrameKind.REQUEST.code());
-          try (var found = select.executeQuery()) {
-            while (found.next()) {
-              rows.add(found.getLong(1));
-            }
-          }
-          return rows;
-        });
+        () ->
+            new TreeSet<>(
+                statements.all(
+                    "select first_seq from begun where kind = " + FrameKind.REQUEST.code(),
+                    row -> row.getLong(1))));
   }
 
   /** How many operations there are from a row up to another, exclusive. */
   public long count(long from, long to) {
-    return session.read(
-        () -> {
-          var select = session.statement("select count(*) from op where seq >= ? and seq < ?");
-          select.setLong(1, from);
-          select.setLong(2, to);
-          try (var found = select.executeQuery()) {
-            found.next();
-            return found.getLong(1);
-          }
-        });
+    return session
+        .read(
+            () -> statements.number("select count(*) from op where seq >= ? and seq < ?", from, to))
+        .orElse(0L);
   }
 
   /** The last operations, in their order. */
   public List<Operation> last(int most) {
-    return session.read(
-        () -> {
-          var select =
-              session.statement(
-                  "select %s from op order by seq desc limit ?".formatted(OperationReader.COLUMNS));
-          select.setInt(1, most);
-          return operations.operations(operations.entire, select).reversed();
-        });
+    return session
+        .read(
+            () ->
+                operations.operations(
+                    operations.entire,
+                    "select %s from op order by seq desc limit ?"
+                        .formatted(OperationReader.COLUMNS),
+                    (long) most))
+        .reversed();
   }
 
   /**
@@ -490,29 +443,30 @@ public final class StoredTrace implements Trace, AutoCloseable {
   public List<Mark> marks(Cell cell, long from, long before, int most) {
     return session.read(
         () -> {
-          var marks = new ArrayList<Mark>();
-          marks(
-              "select id, since, server || ' ' || facts from epoch where id >= ? and id < ?"
-                  + " order by id desc limit ?",
-              Mark.Kind.EPOCH,
-              from,
-              before,
-              most,
-              marks);
-          marks(
-              "select seq, at, why from gap where seq >= ? and seq < ? order by seq desc limit ?",
-              Mark.Kind.GAP,
-              from,
-              before,
-              most,
-              marks);
+          var marks =
+              new ArrayList<>(
+                  statements.all(
+                      "select id, since, server || ' ' || facts from epoch"
+                          + " where id >= ? and id < ? order by id desc limit ?",
+                      row -> mark(row, Mark.Kind.EPOCH),
+                      from,
+                      before,
+                      (long) most));
+          marks.addAll(
+              statements.all(
+                  "select seq, at, why from gap where seq >= ? and seq < ?"
+                      + " order by seq desc limit ?",
+                  row -> mark(row, Mark.Kind.GAP),
+                  from,
+                  before,
+                  (long) most));
           outside(cell, from, before, most, marks);
-          session
-              .last("select folded from trace where folded > 0 and folded < ?", before)
+          statements
+              .number("select folded from trace where folded > 0 and folded < ?", before)
               .filter(row -> row >= from)
               .ifPresent(row -> marks.add(new Mark(row, null, Mark.Kind.FOLDED, "")));
-          session
-              .last("select horizon from trace where horizon > 0 and horizon < ?", before)
+          statements
+              .number("select horizon from trace where horizon > 0 and horizon < ?", before)
               .filter(row -> row >= from)
               .ifPresent(row -> marks.add(new Mark(row, null, Mark.Kind.HORIZON, "")));
           marks.sort(Comparator.comparingLong(Mark::row).reversed());
@@ -520,18 +474,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
         });
   }
 
-  private void marks(String sql, Mark.Kind kind, long from, long before, int most, List<Mark> marks)
-      throws SQLException {
-    var select = session.statement(sql);
-    select.setLong(1, from);
-    select.setLong(2, before);
-    select.setInt(3, most);
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        marks.add(
-            new Mark(found.getLong(1), OpRows.instant(found.getLong(2)), kind, found.getString(3)));
-      }
-    }
+  private static Mark mark(ResultSet row, Mark.Kind kind) throws SQLException {
+    return new Mark(row.getLong(1), OpRows.instant(row.getLong(2)), kind, row.getString(3));
   }
 
   private void outside(Cell cell, long from, long before, int most, List<Mark> marks)
@@ -552,14 +496,12 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** Which store it is in an epoch: the server as its recorder named it. */
   public String server(long epoch) {
-    return session.read(
-        () -> {
-          var select = session.statement("select server from epoch where id = ?");
-          select.setLong(1, epoch);
-          try (var found = select.executeQuery()) {
-            return found.next() ? found.getString(1) : "";
-          }
-        });
+    return session
+        .read(
+            () ->
+                statements.first(
+                    "select server from epoch where id = ?", row -> row.getString(1), epoch))
+        .orElse("");
   }
 
   @Override
@@ -621,10 +563,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** Whether operations of a row, or of those before it, may have been sent on several lanes. */
   private boolean hasSeveralLanes(long row) throws SQLException {
     if (!severalLanes && row >= oneLaneBelow) {
-      long loaded = session.number("select seq from trace");
-      try (var found = session.statement("select 1 from lane limit 1 offset 1").executeQuery()) {
-        severalLanes = found.next();
-      }
+      long loaded = session.loaded();
+      severalLanes = statements.any("select 1 from lane limit 1 offset 1");
       oneLaneBelow = loaded;
     }
     return severalLanes;
@@ -632,7 +572,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   @Override
   public long folded() {
-    return session.read(() -> session.number("select folded from trace"));
+    return session.read(() -> statements.number("select folded from trace")).orElse(0L);
   }
 
   @Override
@@ -640,7 +580,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return session.read(
         () -> {
           var covered = new ArrayList<Cell>();
-          if (operation.row() >= session.number("select folded from trace")) {
+          if (operation.row() >= folded()) {
             return covered;
           }
           for (var touch : touches(operation)) {
@@ -654,17 +594,13 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private boolean covers(long row, Cell cell) throws SQLException {
     var id = index.id(cell);
-    var select =
-        session.statement(
-            "select 1 from op_cell where stretch = ? and cell = ? and seq = ? and (kind = %d"
-                    .formatted(TraceDatabase.COVERS)
-                + (row < coarse ? " or (kind = 2 and effect = 1))" : ")"));
-    select.setLong(1, TraceDatabase.stretch(row));
-    select.setLong(2, id.orElse(-1L));
-    select.setLong(3, row);
-    try (var found = select.executeQuery()) {
-      return found.next();
-    }
+    return statements.any(
+        "select 1 from op_cell where stretch = ? and cell = ? and seq = ? and (kind = %d"
+                .formatted(TraceDatabase.COVERS)
+            + (row < coarse ? " or (kind = 2 and effect = 1))" : ")"),
+        TraceDatabase.stretch(row),
+        id.orElse(-1L),
+        row);
   }
 
   /**

@@ -5,7 +5,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -14,7 +13,6 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -257,18 +255,11 @@ abstract sealed class TraceDatabase {
   abstract void commitDurably(Connection connection) throws SQLException;
 
   /** The ids of cells that are there; how to ask for many at once differs. */
-  abstract Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths)
+  abstract Map<Bytes, Long> cells(Statements statements, Collection<Bytes> paths)
       throws SQLException;
 
-  private static Optional<Long> find(PreparedStatement cellAt, Bytes path) throws SQLException {
-    cellAt.setBytes(1, path.toArray());
-    try (var found = cellAt.executeQuery()) {
-      return found.next() ? Optional.of(found.getLong(1)) : Optional.empty();
-    }
-  }
-
   /** What writes new rows into a table: the fastest way differs. */
-  abstract RowWriter rows(Connection connection, String table, int columns) throws SQLException;
+  abstract RowWriter rows(Statements statements, String table, int columns) throws SQLException;
 
   /** New rows of a table, which are collected and written by thousands. */
   interface RowWriter {
@@ -384,30 +375,24 @@ abstract sealed class TraceDatabase {
     }
 
     @Override
-    Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths) throws SQLException {
+    Map<Bytes, Long> cells(Statements statements, Collection<Bytes> paths) throws SQLException {
       var ids = new HashMap<Bytes, Long>();
-      try (var select = connection.prepareStatement(cellAt())) {
-        for (var path : paths) {
-          find(select, path).ifPresent(id -> ids.put(path, id));
-        }
+      for (var path : paths) {
+        statements.number(cellAt(), path.toArray()).ifPresent(id -> ids.put(path, id));
       }
       return ids;
     }
 
     @Override
-    RowWriter rows(Connection connection, String table, int columns) throws SQLException {
+    RowWriter rows(Statements statements, String table, int columns) {
       var marks = String.join(", ", Collections.nCopies(columns, "?"));
-      var insert =
-          connection.prepareStatement("insert into %s values (%s)".formatted(table, marks));
+      var insert = "insert into %s values (%s)".formatted(table, marks);
       return new RowWriter() {
         private int collected;
 
         @Override
         public void add(@Nullable Object... values) throws SQLException {
-          for (int i = 0; i < values.length; i++) {
-            insert.setObject(i + 1, values[i]);
-          }
-          insert.addBatch();
+          statements.batch(insert, values);
           if (++collected == COLLECTED) {
             flush();
           }
@@ -415,7 +400,7 @@ abstract sealed class TraceDatabase {
 
         @Override
         public void flush() throws SQLException {
-          insert.executeBatch();
+          statements.of(insert).executeBatch();
           collected = 0;
         }
       };
@@ -586,36 +571,27 @@ abstract sealed class TraceDatabase {
     }
 
     @Override
-    Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths) throws SQLException {
+    Map<Bytes, Long> cells(Statements statements, Collection<Bytes> paths) throws SQLException {
       var ids = new HashMap<Bytes, Long>();
       var wanted = new ArrayList<byte[]>();
-      try (var one = connection.prepareStatement(cellAt())) {
-        for (var path : paths) {
-          if (path.length() <= LONGEST_INDEXED) {
-            wanted.add(path.toArray());
-          } else {
-            find(one, path).ifPresent(id -> ids.put(path, id));
-          }
+      for (var path : paths) {
+        if (path.length() <= LONGEST_INDEXED) {
+          wanted.add(path.toArray());
+        } else {
+          statements.number(cellAt(), path.toArray()).ifPresent(id -> ids.put(path, id));
         }
       }
-      var all = connection.createArrayOf("bytea", wanted.toArray(byte[][]::new));
-      try (var select =
-          connection.prepareStatement(
-              "select path, id from cell where %s = any (?) and %s = ''"
-                  .formatted(head("path"), whole("path")))) {
-        select.setArray(1, all);
-        try (var found = select.executeQuery()) {
-          while (found.next()) {
-            ids.put(Bytes.of(found.getBytes(1)), found.getLong(2));
-          }
-        }
-      }
+      statements.each(
+          "select path, id from cell where %s = any (?) and %s = ''"
+              .formatted(head("path"), whole("path")),
+          row -> ids.put(Bytes.of(row.getBytes(1)), row.getLong(2)),
+          statements.connection().createArrayOf("bytea", wanted.toArray(byte[][]::new)));
       return ids;
     }
 
     @Override
-    RowWriter rows(Connection connection, String table, int columns) throws SQLException {
-      return new PostgresCopy(connection, table);
+    RowWriter rows(Statements statements, String table, int columns) throws SQLException {
+      return new PostgresCopy(statements.connection(), table);
     }
 
     @Override

@@ -55,7 +55,7 @@ final class Walk implements Iterator<Operation> {
       new PriorityQueue<>(Comparator.comparingLong((Cursor cursor) -> cursor.row).reversed());
 
   /** The rows that were given: what may have been undone since is looked at again from there. */
-  private final Set<Long> given = new HashSet<>();
+  private final Rows given = new Rows();
 
   /** What was demanded because it kept others from writing: two of them may lead to each other. */
   private final Set<Kept> kept = new HashSet<>();
