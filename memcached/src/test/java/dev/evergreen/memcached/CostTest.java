@@ -8,10 +8,12 @@ import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What requests cost the server, in counts that do not depend on the machine. */
+@Tag("optimized")
 @Timeout(60)
 class CostTest {
   private static final int LINES = 5_000;

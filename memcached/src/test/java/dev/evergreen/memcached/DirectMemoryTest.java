@@ -134,7 +134,8 @@ class DirectMemoryTest {
     command.add(ProcessHandle.current().info().command().orElse("java"));
     command.addAll(List.of("--add-opens", "java.base/java.lang=ALL-UNNAMED"));
     command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-Xmx200m"));
-    command.addAll(List.of("-XX:+UseSerialGC", "-XX:MaxDirectMemorySize=32m", "-cp"));
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
+    command.addAll(List.of("-XX:MaxDirectMemorySize=32m", "-cp"));
     command.addAll(List.of(System.getProperty("java.class.path"), main.getName()));
     command.add(mode.name());
     var builder = new ProcessBuilder(command).redirectErrorStream(true);

@@ -13,6 +13,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -21,6 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * What a hit from memory allocates on the heap, by the JVM's own count for all threads: what {@code
  * docs/proxy.md} lists, and nothing else. The clients allocate nothing.
  */
+@Tag("optimized")
 @Timeout(120)
 class HitAllocationTest {
   private static final int REQUESTS = 9600;
