@@ -17,8 +17,11 @@ import org.jspecify.annotations.Nullable;
  */
 record Sig(Class<?> raw, List<Sig> arguments, int size) {
 
-  /** Larger types come from records that contain ever larger versions of themselves. */
-  private static final int MAX_SIZE = 500;
+  /**
+   * Larger types come from records that contain ever larger versions of themselves. Each is looked
+   * at inside the one before, so that many more would not fit on a stack.
+   */
+  private static final int MAX_SIZE = 100;
 
   private static final int MAX_SHOWN = 120;
 

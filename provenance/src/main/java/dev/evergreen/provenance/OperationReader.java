@@ -16,8 +16,13 @@ import org.jspecify.annotations.Nullable;
  * that are near, where they end, and a few large ones.
  */
 final class OperationReader {
-  /** With so many bytes of bodies a page ends. */
+  /** With so many bytes on the heap, about, a page ends. */
   static final long MOST_BYTES = 16 << 20;
+
+  /** What an operation takes beside its words, and each of these beside what it says. */
+  private static final int OBJECT_BYTES = 200;
+
+  private static final int WORD_BYTES = 56;
 
   /** What is held of operations has fewer bytes. */
   static final long SMALL = 4_096;
@@ -150,7 +155,7 @@ final class OperationReader {
 
     Operation operation(T element);
 
-    /** With so many bytes of bodies a page ends. */
+    /** With so many bytes on the heap, about, a page ends. */
     default long mostBytes() {
       return MOST_BYTES;
     }
@@ -297,14 +302,16 @@ final class OperationReader {
     try (var found = session.statements().of(sql, values).executeQuery()) {
       while (bytes < shape.mostBytes() && found.next()) {
         all.add(shape.read(found));
-        bytes += bytes(shape.operation(all.getLast()));
+        bytes += weight(shape.operation(all.getLast()));
       }
     }
     return all;
   }
 
-  private long bytes(Operation operation) {
+  private long weight(Operation operation) {
     var known = large.get(operation.row());
-    return known != null && known.operation().equals(operation) ? known.bytes() : operation.bytes();
+    long bytes =
+        known != null && known.operation().equals(operation) ? known.bytes() : operation.bytes();
+    return bytes + OBJECT_BYTES + (long) WORD_BYTES * operation.request().size();
   }
 }

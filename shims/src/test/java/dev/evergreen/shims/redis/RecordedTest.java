@@ -1420,7 +1420,10 @@ class RecordedTest {
         },
         "--rename-command",
         "FLUSHALL",
-        "zap");
+        "zap",
+        "--rename-command",
+        "COMMAND",
+        "untold");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
   }
@@ -1445,7 +1448,10 @@ class RecordedTest {
         },
         "--rename-command",
         "SELECT",
-        "go");
+        "go",
+        "--rename-command",
+        "COMMAND",
+        "untold");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.OPAQUE, ask("GET d").certainty());
   }
@@ -1485,7 +1491,10 @@ class RecordedTest {
         },
         "--rename-command",
         "SUBSCRIBE",
-        "sub");
+        "sub",
+        "--rename-command",
+        "COMMAND",
+        "untold");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
   }
 
