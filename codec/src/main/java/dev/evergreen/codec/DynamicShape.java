@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * in its record or array, because that asks for a certain class of collection, the original stays.
  */
 final class DynamicShape extends Shape {
-  private static final ClassValue<Optional<RecordAccess>> RECORDS =
+  static final ClassValue<Optional<RecordAccess>> RECORDS =
       new ClassValue<>() {
         @Override
         protected Optional<RecordAccess> computeValue(Class<?> type) {

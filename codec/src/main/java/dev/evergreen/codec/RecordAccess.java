@@ -7,7 +7,9 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Method;
 import java.lang.reflect.RecordComponent;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -100,27 +102,54 @@ final class RecordAccess {
     Object made = create(values);
     for (int i = 0; i < values.length; i++) {
       Object given = values[i];
-      if (given != null && mayHold(given) && !keeps(given, get(made, i))) {
-        by.countChangeable();
-        break;
+      if (given == null ? !types[i].isPrimitive() : mayHold(given)) {
+        Object is = get(made, i);
+        if (is != given && !isCopy(given, is) && !isSettled(is)) {
+          by.countChangeable();
+          break;
+        }
       }
     }
     return made;
   }
 
   private static boolean mayHold(Object given) {
-    return given instanceof Collection || given instanceof Map || given instanceof Optional;
+    return given instanceof Collection
+        || given instanceof Map
+        || given instanceof Optional
+        || given instanceof Record;
+  }
+
+  /** Whether it is a list that nothing can change, of what was frozen. */
+  private static boolean isCopy(@Nullable Object given, @Nullable Object is) {
+    if (!(given instanceof List<?> a && is instanceof List<?> b && Frozen.keeps(b))
+        || a.size() != b.size()) {
+      return false;
+    }
+    for (int i = 0; i < a.size(); i++) {
+      if (a.get(i) != b.get(i)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Whether freezing what is there would make no copy of it. */
-  private static boolean keeps(Object given, @Nullable Object is) {
+  private static boolean isSettled(@Nullable Object is) {
     return switch (is) {
       case null -> true;
-      case Collection<?> _, Map<?, ?> _ -> is == given || Frozen.keeps(is);
-      case Optional<?> inside ->
-          given instanceof Optional<?> outside
-              && (inside.isEmpty() || (outside.isPresent() && keeps(outside.get(), inside.get())));
-      default -> true;
+      case Collection<?> all -> Frozen.keeps(all) && all.stream().allMatch(RecordAccess::isSettled);
+      case Map<?, ?> map ->
+          Frozen.keeps(map)
+              && map.entrySet().stream()
+                  .allMatch(e -> isSettled(e.getKey()) && isSettled(e.getValue()));
+      case Optional<?> optional -> isSettled(optional.orElse(null));
+      case Record record ->
+          DynamicShape.RECORDS
+              .get(record.getClass())
+              .map(access -> Arrays.stream(access.all(record)).allMatch(RecordAccess::isSettled))
+              .orElse(false);
+      default -> !is.getClass().isArray();
     };
   }
 

@@ -28,6 +28,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -62,6 +63,77 @@ final class FreezeTest {
     frozen.toArray()[0] = "changed";
     assertEquals("b", frozen.get(0));
     assertSame(frozen, freeze(frozen, STRINGS));
+  }
+
+  record Earlier(String id) {}
+
+  record Hours(String id, int @Nullable [] counts) {
+    Hours {
+      counts = counts == null ? new int[3] : counts;
+    }
+  }
+
+  record Tags(List<String> all) {}
+
+  record Cart(String id, @Nullable Tags tags) {
+    Cart {
+      tags = tags == null ? new Tags(new ArrayList<>(List.of("none"))) : tags;
+    }
+  }
+
+  record Grid(List<List<String>> rows) {
+    Grid {
+      rows = rows.stream().map(row -> (List<String>) new ArrayList<>(row)).toList();
+    }
+  }
+
+  record Board(Map<String, List<String>> columns) {
+    Board {
+      var copies = new HashMap<String, List<String>>();
+      columns.forEach((name, column) -> copies.put(name, new ArrayList<>(column)));
+      columns = Map.copyOf(copies);
+    }
+  }
+
+  record Doc(Tags tags) {
+    Doc {
+      tags = new Tags(new ArrayList<>(tags.all()));
+    }
+  }
+
+  /** Whatever a constructor makes of what it is given, or puts where an older value has nothing. */
+  @Test
+  void whatAConstructorMakesIsNobodyElses() {
+    var earlier =
+        codec.of(new Generic(List.class, Earlier.class)).encode(List.of(new Earlier("a")));
+    isNobodyElses(Hours.class, earlier, hours -> Objects.requireNonNull(hours.counts())[0]++);
+    isNobodyElses(Cart.class, earlier, cart -> Objects.requireNonNull(cart.tags()).all().clear());
+    var rows = List.of(List.of("a"));
+    isNobodyElses(Grid.class, bytes(new Grid(rows)), grid -> grid.rows().getFirst().clear());
+    var board = new Board(Map.of("k", List.of("a")));
+    isNobodyElses(Board.class, bytes(board), all -> all.columns().values().forEach(List::clear));
+    isNobodyElses(
+        Doc.class, bytes(new Doc(new Tags(List.of("a")))), doc -> doc.tags().all().clear());
+  }
+
+  private byte[] bytes(Record value) {
+    return codec.of(new Generic(List.class, value.getClass())).encode(List.of(value));
+  }
+
+  private <T> void isNobodyElses(Class<T> of, byte[] bytes, Consumer<T> change) {
+    var type = codec.of(new Generic(List.class, of));
+    var kept = type.decode(bytes);
+    for (int i = 0; i < 2; i++) {
+      var before = type.encode(kept);
+      var copy = (List<?>) Objects.requireNonNull(type.freeze(kept));
+      try {
+        change.accept(of.cast(copy.getFirst()));
+      } catch (UnsupportedOperationException e) {
+        // Nobody can change it: as good.
+      }
+      assertArrayEquals(before, type.encode(kept), of::getSimpleName);
+      kept = type.freeze(kept);
+    }
   }
 
   @Test

@@ -642,10 +642,13 @@ final class Activation implements Summary.Home {
   }
 
   /** The summary of a call, or whose reads it asks for; null if it is not here. */
-  synchronized @Nullable GrainSummary summary(CallKey call) {
+  @Nullable GrainSummary summary(CallKey call) {
     var graph = base.models().graph();
+    // Outside of the monitor, as it may make the arguments anew.
     var key = graph.isReads(call) ? base.models().knownCallKey(graph.summaryOf(call)) : call;
-    return key == null ? null : summaries.get(key);
+    synchronized (this) {
+      return key == null ? null : summaries.get(key);
+    }
   }
 
   synchronized List<GrainSummary> summaries() {

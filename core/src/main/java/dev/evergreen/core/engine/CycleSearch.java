@@ -265,8 +265,7 @@ final class CycleSearch {
   // Searching
 
   /**
-   * Whether a summary is in a circle by what a run of it has read. Blocks while publishers are
-   * asked.
+   * Whether a summary is in a circle by what a run of it has read. Blocks to ask publishers.
    *
    * @param rank how deep the summary is when it is in no circle
    * @param readsMember whether it has read a member of a circle, as far as that knows

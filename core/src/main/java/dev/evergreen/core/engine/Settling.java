@@ -38,8 +38,7 @@ import org.jspecify.annotations.Nullable;
  * <p>If it is not, it runs, and the caches that it reads then are asked too. What reflects once
  * does so for good, so none is asked twice. Members of a circle ask for each other's lists of
  * reads, which ask no member. That a grain cannot be activated is an answer too, if it was tried
- * after the question. Not where a result of it is still shown: that one reflects nothing, and the
- * next may come before the question ends.
+ * after the question; not where a result of it is still shown, which reflects nothing.
  *
  * <p>Those who ask at about the same time share a fence, so that each summary is asked once for
  * all. A publisher answers another node only if it still belongs to the cluster, and is asked only
@@ -335,10 +334,10 @@ final class Settling {
       try {
         boolean isList = base.models().graph().isReads(place.key());
         if (new Descent(place.fence(), summary, isList, null, deadline).succeeds()) {
-          // So that who is read by many is not asked as often as there are paths to it.
-          keepFor = base.settings().pushRetryAfter().toNanos();
           var present = isList ? summary.listVersion() : summary.results().version();
           if (present != null) {
+            // So that who is read by many is not asked as often as there are paths to it.
+            keepFor = base.settings().pushRetryAfter().toNanos();
             settled(present);
           }
         }
