@@ -52,9 +52,12 @@ final class Names {
   @Nullable List<byte[]> own(List<byte[]> words) {
     int now = shim.watch.lives();
     if (now != lives) {
+      var before = List.copyOf(given.values());
       commands.clear();
       given.clear();
       lives = now;
+      // Clients that said them before may rely on them still.
+      before.forEach(name -> own(List.of(Inline.ascii(name))));
     }
     var said = small(words.getFirst());
     var command = commands.get(said);

@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.BuffersExhaustedException;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Bytes;
@@ -286,6 +287,9 @@ final class OwnUpstream {
 
   /** Redis has ended it: what it has said of that is passed on before the client is let go. */
   private IOException afterLastWords(IOException end) {
+    if (end instanceof BuffersExhaustedException) {
+      fail(); // It has not, and says nothing that would be the last.
+    }
     await(() -> false);
     return end;
   }

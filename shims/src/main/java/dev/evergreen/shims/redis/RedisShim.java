@@ -295,9 +295,11 @@ public final class RedisShim implements AutoCloseable {
   /** Ends a pause by a connection of its own, if the identity may; of a pause only that is lost. */
   void unpause(Identity identity) {
     try (var connection = connect()) {
-      var requests = new ArrayList<>(identity.introduction(names));
-      requests.add(names.request("CLIENT", "UNPAUSE"));
-      var _ = Exchange.ask(connection, requests);
+      // Who is not let in would be the default user to Redis.
+      if (Exchange.ask(connection, identity.introduction(names)).stream()
+          .noneMatch(Exchange.Reply::isError)) {
+        var _ = Exchange.ask(connection, List.of(names.request("CLIENT", "UNPAUSE")));
+      }
     } catch (IOException | UncheckedIOException e) {
       LOG.log(Level.DEBUG, "a pause could not be ended", e);
     }
