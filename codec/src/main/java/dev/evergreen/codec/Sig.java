@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,11 +16,8 @@ import org.jspecify.annotations.Nullable;
  */
 record Sig(Class<?> raw, List<Sig> arguments, int size) {
 
-  /**
-   * Larger types come from records that contain ever larger versions of themselves. Each is looked
-   * at inside the one before, so that many more would not fit on a stack.
-   */
-  private static final int MAX_SIZE = 100;
+  /** Larger types come from records that contain ever larger versions of themselves. */
+  private static final int MAX_SIZE = 500;
 
   private static final int MAX_SHOWN = 120;
 
@@ -142,7 +138,34 @@ record Sig(Class<?> raw, List<Sig> arguments, int size) {
     if (arguments.isEmpty()) {
       return name;
     }
-    String all = arguments.stream().map(Sig::toString).collect(Collectors.joining(", "));
-    return name + "<" + (all.length() > MAX_SHOWN ? all.substring(0, MAX_SHOWN) + "…" : all) + ">";
+    var all = new StringBuilder();
+    appendArguments(all);
+    if (all.length() > MAX_SHOWN) {
+      all.setLength(MAX_SHOWN);
+      all.append('…');
+    }
+    return name + "<" + all + ">";
+  }
+
+  /** Appends so much as is shown. All of a type without end would take more stack than there is. */
+  private void appendArguments(StringBuilder text) {
+    for (int i = 0; i < arguments.size() && text.length() <= MAX_SHOWN; i++) {
+      text.append(i == 0 ? "" : ", ");
+      arguments.get(i).append(text);
+    }
+  }
+
+  private void append(StringBuilder text) {
+    if (raw.isArray()) {
+      arguments.getFirst().append(text);
+      text.append("[]");
+      return;
+    }
+    text.append(raw.getSimpleName());
+    if (!arguments.isEmpty()) {
+      text.append('<');
+      appendArguments(text);
+      text.append('>');
+    }
   }
 }
