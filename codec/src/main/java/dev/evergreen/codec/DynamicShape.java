@@ -23,18 +23,6 @@ import org.jspecify.annotations.Nullable;
  * in its record or array, because that asks for a certain class of collection, the original stays.
  */
 final class DynamicShape extends Shape {
-  static final ClassValue<Optional<RecordAccess>> RECORDS =
-      new ClassValue<>() {
-        @Override
-        protected Optional<RecordAccess> computeValue(Class<?> type) {
-          try {
-            return Optional.of(RecordAccess.of(type));
-          } catch (NotAValueException e) {
-            return Optional.empty();
-          }
-        }
-      };
-
   private final Limits limits;
 
   DynamicShape(Limits limits) {
@@ -100,7 +88,7 @@ final class DynamicShape extends Shape {
   }
 
   private Object freezeRecord(Record value, Walk walk) {
-    RecordAccess access = RECORDS.get(value.getClass()).orElse(null);
+    RecordAccess access = RecordAccess.ifReadable(value.getClass()).orElse(null);
     if (access == null) {
       return value;
     }
@@ -235,7 +223,7 @@ final class DynamicShape extends Shape {
   }
 
   private boolean sameRecords(Record a, Record b, int levels) {
-    RecordAccess access = RECORDS.get(a.getClass()).orElse(null);
+    RecordAccess access = RecordAccess.ifReadable(a.getClass()).orElse(null);
     if (access == null || a.getClass() != b.getClass()) {
       return a.equals(b);
     }

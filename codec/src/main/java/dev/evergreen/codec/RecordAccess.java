@@ -16,6 +16,18 @@ import org.jspecify.annotations.Nullable;
 
 /** The canonical constructor and the accessors of a record class, as method handles. */
 final class RecordAccess {
+  private static final ClassValue<Optional<RecordAccess>> RECORDS =
+      new ClassValue<>() {
+        @Override
+        protected Optional<RecordAccess> computeValue(Class<?> type) {
+          try {
+            return Optional.of(of(type));
+          } catch (NotAValueException e) {
+            return Optional.empty();
+          }
+        }
+      };
+
   private static final MethodType READ = MethodType.methodType(Object.class, Object.class);
   private static final MethodType CREATE = MethodType.methodType(Object.class, Object[].class);
 
@@ -30,6 +42,11 @@ final class RecordAccess {
     this.types = types;
     this.accessors = accessors;
     this.constructor = constructor;
+  }
+
+  /** Empty if the class does not let itself be read; each is looked at once. */
+  static Optional<RecordAccess> ifReadable(Class<?> type) {
+    return RECORDS.get(type);
   }
 
   /** Throws {@link NotAValueException} if the class does not let itself be read. */
@@ -145,8 +162,7 @@ final class RecordAccess {
                   .allMatch(e -> isSettled(e.getKey()) && isSettled(e.getValue()));
       case Optional<?> optional -> isSettled(optional.orElse(null));
       case Record record ->
-          DynamicShape.RECORDS
-              .get(record.getClass())
+          ifReadable(record.getClass())
               .map(access -> Arrays.stream(access.all(record)).allMatch(RecordAccess::isSettled))
               .orElse(false);
       default -> !is.getClass().isArray();
