@@ -83,11 +83,14 @@ final class Http2Upstream extends Http2Connection implements Upstream {
     return origin;
   }
 
-  /** Takes room for an exchange, if there is any. */
+  /**
+   * Takes room for an exchange, if there is any: for one alone until the origin has said how many
+   * it takes, as it may refuse all others.
+   */
   boolean tryTake() {
     lock();
     try {
-      boolean free = !retired && exchanges < limit;
+      boolean free = !retired && exchanges < (set ? limit : 1);
       if (free) {
         exchanges++;
       }
@@ -285,15 +288,38 @@ final class Http2Upstream extends Http2Connection implements Upstream {
    * @throws IOException if the connection ends, or takes no new exchanges, before that
    */
   boolean connects() throws IOException {
+    if (!awaitSettings()) {
+      throw new IOException("the connection has ended");
+    }
+    lock();
+    try {
+      return connects;
+    } finally {
+      unlock();
+    }
+  }
+
+  /** Whether it takes exchanges, but the origin has not said yet how many. */
+  boolean isUnset() {
+    lock();
+    try {
+      return !set && !retired;
+    } finally {
+      unlock();
+    }
+  }
+
+  /**
+   * Waits until the origin has told its settings; false if the connection ends, or takes no new
+   * exchanges, before that.
+   */
+  boolean awaitSettings() throws IOException {
     var told = new Signal(fibers);
     while (true) {
       lock();
       try {
-        if (set) {
-          return connects;
-        }
-        if (retired) {
-          throw new IOException("the connection has ended");
+        if (set || retired) {
+          return set;
         }
         awaitSettings.add(told);
       } finally {

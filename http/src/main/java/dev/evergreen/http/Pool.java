@@ -152,6 +152,21 @@ final class Pool {
     return null;
   }
 
+  /** The same; waits until each has said how much room it has. */
+  @Nullable Http2Upstream awaitShare() throws IOException {
+    while (true) {
+      Http2Upstream unset;
+      synchronized (this) {
+        var found = share();
+        unset = shared.stream().filter(Http2Upstream::isUnset).findFirst().orElse(null);
+        if (found != null || unset == null) {
+          return found;
+        }
+      }
+      boolean _ = unset.awaitSettings();
+    }
+  }
+
   /** A connection that has a place speaks HTTP/2. */
   void add(Http2Upstream connection) {
     boolean late;

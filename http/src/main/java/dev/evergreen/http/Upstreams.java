@@ -108,7 +108,7 @@ public final class Upstreams implements AutoCloseable {
     var before = pool.failure();
     pool.beginMaking();
     try {
-      var made = pool.share();
+      var made = pool.awaitShare();
       if (made != null) {
         return made.begin(true);
       }

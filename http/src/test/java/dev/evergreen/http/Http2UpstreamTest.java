@@ -402,6 +402,31 @@ class Http2UpstreamTest {
     }
   }
 
+  /**
+   * Seen: of a burst all but as many as the origin took were refused, each time anew, and failed.
+   */
+  @Test
+  void oneAloneIsAskedForBeforeTheOriginHasSaidHowManyItTakes() throws Exception {
+    var settings = HttpSettings.DEFAULT.withStreams(1);
+    var server = new HttpServer(Talk.FIBERS, Talk::echo, settings);
+    var speaks = new CountDownLatch(1);
+    var origin =
+        serving(
+            connection -> {
+              await(speaks);
+              server.serve(connection, listener.draining());
+            });
+    try (var first = upstreams.open(origin)) {
+      var soon = CancelScope.within(Duration.ofMillis(20));
+      assertThrows(IOException.class, () -> soon.run(() -> upstreams.open(origin).close()));
+      speaks.countDown();
+      assertEquals("200 GET /b a /b||", get(origin, get("/b")));
+      assertEquals(2, connections.get(), "the first has no room");
+      first.send(get("/a"));
+      assertEquals(200, first.receive().status());
+    }
+  }
+
   /** RFC 9113 §6.5.2: only a client takes pushes. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1})
