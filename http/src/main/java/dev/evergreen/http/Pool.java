@@ -157,8 +157,9 @@ final class Pool {
     while (true) {
       Http2Upstream unset;
       synchronized (this) {
-        var found = share();
+        // Before room is looked for: one that has told it by then is found, not overlooked.
         unset = shared.stream().filter(Http2Upstream::isUnset).findFirst().orElse(null);
+        var found = share();
         if (found != null || unset == null) {
           return found;
         }
