@@ -1,10 +1,7 @@
-import type { Shared } from "./shared.js";
+import { GRACE, type Shared } from "./shared.js";
 import type { ConnectionState, Freshness } from "./types.js";
 
 const RANK: Record<Freshness, number> = { live: 0, "in-doubt": 1, offline: 2 };
-
-/** So long without a result, in milliseconds, and it is an outage: less is nothing that people need to know. */
-export const GRACE = 1_000;
 
 /**
  * How fresh all that is watched is together. What is offline is said to be so only after a while: a page that loads, or signs

@@ -1,8 +1,10 @@
 import type { Backoff } from "./backoff.js";
 import { applied } from "./delta.js";
-import { GRACE } from "./health.js";
 import { toError, type SubscriptionMessage } from "./protocol.js";
 import type { Freshness, LiveError, Snapshot } from "./types.js";
+
+/** So long without a result, in milliseconds, and it is an outage: less is nothing that people need to know. */
+export const GRACE = 1_000;
 
 /** What the server has said of a view. */
 export interface Told {
