@@ -183,11 +183,11 @@ class InvalidationModelTest {
 
   private String read(ScriptedOrigin.Received request, Resource resource, String method) {
     var random = ThreadLocalRandom.current();
-    switch (random.nextInt(40)) {
+    switch (random.nextInt(24)) {
       case 0 -> {
         return ScriptedOrigin.response(503, "");
       }
-      case 1, 2 -> {
+      case 1, 2, 3, 4 -> {
         return ScriptedOrigin.response(403, "");
       }
       default -> {}
@@ -198,11 +198,13 @@ class InvalidationModelTest {
         "Cache-Control: max-age="
             + (1 + random.nextInt(3))
             + (resource.number % 3 == 0 ? ", stale-while-revalidate=3, stale-if-error=5" : ""));
-    if (resource.hasTag()) {
+    // Some origins leave validators out where no body comes.
+    boolean bare = method.equals("HEAD") && random.nextBoolean();
+    if (resource.hasTag() && !bare) {
       fields.add("ETag: " + resource.tag(version));
     }
     var changed = HttpDate.format(START - 100_000_000 + version * 1000L);
-    if (resource.hasDate()) {
+    if (resource.hasDate() && !bare) {
       fields.add("Last-Modified: " + changed);
     }
     if (resource.varies()) {
@@ -251,7 +253,7 @@ class InvalidationModelTest {
         if (random.nextInt(15) == 0) {
           clock.addAndGet(random.nextInt(1500));
         }
-        var resource = resources.get(random.nextInt(resources.size()));
+        var resource = resources.get(random.nextInt(1 + random.nextInt(resources.size())));
         try {
           if (random.nextInt(5) == 0) {
             write(browser, random, resource, client);
@@ -312,8 +314,8 @@ class InvalidationModelTest {
     var fields = new ArrayList<String>();
     fields.add("A: " + random.nextInt(3));
     int least = resource.told.get();
-    switch (random.nextInt(16)) {
-      case 0, 10, 11 -> fields.add("Cache-Control: no-cache");
+    switch (random.nextInt(20)) {
+      case 0, 10, 11, 12, 13, 14, 15 -> fields.add("Cache-Control: no-cache");
       case 1 -> fields.add("Cache-Control: max-age=0");
       case 2 -> fields.add("Cache-Control: max-stale");
       case 3 -> fields.add("Cache-Control: only-if-cached");
@@ -329,7 +331,7 @@ class InvalidationModelTest {
       case 9 -> fields.add("Range: bytes=0-50");
       default -> {}
     }
-    boolean head = random.nextInt(6) == 0;
+    boolean head = random.nextInt(4) == 0;
     var said =
         "client "
             + client

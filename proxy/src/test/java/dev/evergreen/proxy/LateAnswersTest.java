@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * was asked for before that, in whatever way it comes, and however late.
  */
 @Timeout(60)
-class InvalidationTest {
+class LateAnswersTest {
 
   private static final long START = 1_795_435_200_000L;
   private static final int LENGTH = 100;
