@@ -267,4 +267,28 @@ class RenamedTest {
       }
     }
   }
+
+  /** Who is not let in is told so, whatever the name stands for: its connection is as it was. */
+  @Test
+  void whoIsNotLetInYetIsTheSameClientAfterAStrangeName() throws IOException {
+    var there = new Recorded(directory);
+    try (var redis =
+            RedisServer.start(
+                "--requirepass pw --rename-command INCR plus --rename-command COMMAND tell"
+                    .split(" ", -1));
+        var recording = there.record(SpoolSettings.DEFAULT);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + redis.port)
+                    .withAccount("default", "pw")
+                    .withSpool(recording.spool()));
+        var client = Talk.to(Shimmed.port(shim))) {
+      assertTrue(client.ask("plus", "n").startsWith("-NOAUTH"));
+      assertEquals("+OK\r\n", client.ask("AUTH", "pw"));
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(30)), "not loaded");
+    }
+    var answer = there.ask("0", "GET k");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+  }
 }
