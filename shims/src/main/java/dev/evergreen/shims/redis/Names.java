@@ -104,8 +104,7 @@ final class Names {
       // Where it is asked for, that would be a part of a command; where it is said, it is nothing.
       return said;
     }
-    try (var connection = shim.connect()) {
-      var _ = Exchange.ask(connection, shim.introduction());
+    try (var connection = shim.connect(shim.introduction()).connection()) {
       var request = Identity.request("COMMAND", "INFO", said);
       var info = INFO.matcher(Exchange.askLong(connection, request, LONGEST_REPLY).text());
       if (!info.matches()) {

@@ -653,6 +653,14 @@ final class Session {
     shim.fibers.spawn(() -> lifetime.run(() -> shim.unpause(identity)));
   }
 
+  /** The store is another one: what is asked of the one before has no reply. */
+  void failOwn() {
+    var present = own;
+    if (present != null) {
+      present.fail();
+    }
+  }
+
   /** Waits for a lane that is being made; not if the client goes away meanwhile. */
   private void awaitUpstream(BooleanSupplier over) throws IOException {
     try (var _ = new Departure(connection, shim.fibers, shim.patience(), this::cutOff)) {
