@@ -199,6 +199,7 @@ final class ServerWatch {
     var found = facts(server.text(), replication);
     var met = field(server.text(), RUN_ID);
     leftovers.meet(made, met, first);
+    shim.names.meet(made);
     if (first && "master".equals(field(replication, "role"))) {
       found.addAll(ofNothing(made));
     }

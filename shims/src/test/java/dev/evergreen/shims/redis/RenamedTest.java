@@ -268,6 +268,28 @@ class RenamedTest {
     }
   }
 
+  /** Seen: a connection for each. */
+  @Test
+  void oneConnectionIsEnoughToAskForAllNames() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      assertTrue(client.ask("nobody").startsWith("-ERR unknown"));
+      long before = received(shimmed.redis);
+      for (int i = 0; i < 1_100; i++) {
+        assertTrue(client.ask("nobody" + i).startsWith("-ERR unknown"));
+      }
+      // Each question of how many there were is one, too.
+      assertEquals(before + 1, received(shimmed.redis));
+      shimmed.redis.ask("CLIENT", "KILL", "TYPE", "normal");
+      assertTrue(Talk.served(shimmed.port(), "nobody").startsWith("-ERR unknown"));
+    }
+  }
+
+  private static long received(RedisServer redis) {
+    var stats = redis.ask("INFO", "stats");
+    return Long.parseLong(ServerWatch.field(stats, "total_connections_received"));
+  }
+
   /** Who is not let in is told so, whatever the name stands for: its connection is as it was. */
   @Test
   void whoIsNotLetInYetIsTheSameClientAfterAStrangeName() throws IOException {
