@@ -268,6 +268,27 @@ class RenamedTest {
     }
   }
 
+  /**
+   * Seen: the shim itself said the old name, and the client heard that there is no such command.
+   */
+  @Test
+  void theShimItselfSaysTheNamesOfTheStoreThatIsThere() throws Exception {
+    try (var redis = RedisServer.start();
+        var renamed = RedisServer.start("--rename-command", "SELECT", "go");
+        var gate = new Gate(renamed);
+        var shim = RedisShim.start(Shimmed.settings("127.0.0.1:" + gate.port()))) {
+      assertEquals("+OK\r\n", Talk.served(Shimmed.port(shim), "go", "1"));
+      gate.turnTo(redis);
+      assertEquals("+PONG\r\n", Talk.served(Shimmed.port(shim), "PING"));
+      try (var client = Talk.to(Shimmed.port(shim))) {
+        assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+        assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+        assertEquals("*-1\r\n", client.ask("BLPOP", "none", "0.01"));
+        assertEquals("$1\r\nv\r\n", client.ask("GET", "k"));
+      }
+    }
+  }
+
   /** Seen: a connection for each. */
   @Test
   void oneConnectionIsEnoughToAskForAllNames() throws IOException {
