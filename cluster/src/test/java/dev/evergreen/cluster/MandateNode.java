@@ -532,11 +532,6 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
   }
 
   @Override
-  public int connected() {
-    return (int) links.stream().filter(this::isConnected).count();
-  }
-
-  @Override
   public Collection<NodeId> all() {
     return List.copyOf(gossip.parts().keySet());
   }
