@@ -609,7 +609,7 @@ public final class ClusterNode implements Node {
           askForRoster()
               .thenAccept(
                   roster -> {
-                    if (roster.members().contains(other)) {
+                    if (roster.members().contains(other) && tenure.mayAnswer(other, roster)) {
                       answer.run();
                     }
                   });

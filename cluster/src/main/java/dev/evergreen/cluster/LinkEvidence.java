@@ -220,12 +220,27 @@ final class LinkEvidence {
   }
 
   private boolean mayJudge() {
-    return CrashDetector.mayJudge(links.connected(), memberCount());
+    int connected =
+        (int)
+            members.values().stream()
+                .filter(LinkEvidence::counts)
+                .filter(member -> !member.id().equals(self) && links.isConnected(member.id()))
+                .count();
+    return CrashDetector.mayJudge(connected, memberCount());
   }
 
   /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
   int memberCount() {
-    return (int) members.values().stream().filter(Member::isUp).count() + tenure.givenUpCount();
+    return (int) members.values().stream().filter(LinkEvidence::counts).count()
+        + tenure.givenUpCount();
+  }
+
+  /**
+   * Whether one is of those of whom more than half must be connected. Who is joining is not: it
+   * would count for a node that reaches nobody else. Who leaves is one until it has left.
+   */
+  private static boolean counts(Member member) {
+    return member.isUp() || member.isLeaving();
   }
 
   /**

@@ -48,12 +48,17 @@ public record Member(NodeId id, int linkPort, boolean hosts, String status, bool
 
   /** Whether it counts when a split cluster decides who goes on. */
   boolean votes() {
-    return hosts && (isUp() || status.equals("leaving"));
+    return hosts && (isUp() || isLeaving());
   }
 
   /** Whether it takes part fully: neither joining nor leaving. */
   public boolean isUp() {
     return status.equals("up");
+  }
+
+  /** Whether it is leaving, and others still have to take over what it has. */
+  boolean isLeaving() {
+    return status.equals("leaving");
   }
 
   /** Whether it is about to end, and has nothing left that others would ask for. */

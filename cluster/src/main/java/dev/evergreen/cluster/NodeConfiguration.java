@@ -28,10 +28,15 @@ final class NodeConfiguration {
 
   private static final String LINK = "link-";
 
+  /** Whether these make sense can be told of each by itself; of the rest when all is known. */
+  private static final List<String> BY_THEMSELVES =
+      List.of("name", "port", "link-port", "operator-port", "partitions", "join-within");
+
   private NodeConfiguration() {}
 
   static void apply(Settings settings, ClusterNode.Builder builder) {
     settings.apply(takers(builder));
+    BY_THEMSELVES.forEach(key -> checkByItself(settings, key));
     var changed = settings.changed(builder.settings, "");
     try {
       builder.settings(changed);
@@ -52,6 +57,20 @@ final class NodeConfiguration {
     }
     if (settings.keys().stream().anyMatch(key -> key.startsWith("tls-"))) {
       applyTls(settings, builder);
+    }
+  }
+
+  /** A node that has only this one: so what is wrong has the name by which it was written. */
+  private static void checkByItself(Settings settings, String key) {
+    var value = settings.get(key);
+    if (value != null) {
+      try {
+        var only = ClusterNode.builder().linkPort(0);
+        takers(only).getOrDefault(key, _ -> {}).accept(value);
+        only.described();
+      } catch (IllegalArgumentException e) {
+        throw settings.refusal(key, "is '" + value + "': " + e.getMessage(), e);
+      }
     }
   }
 
@@ -83,12 +102,15 @@ final class NodeConfiguration {
   private static void applyDns(Settings settings, ClusterNode.Builder builder) {
     var address = settings.needed("dns");
     var atLeast = settings.needed("dns-at-least");
+    var key = "dns";
+    var value = address;
     try {
       var parsed = Seeds.Address.parse(address);
+      key = "dns-at-least";
+      value = atLeast;
       builder.seeds(new Seeds.Dns(parsed.host(), parsed.port(), number(atLeast)));
     } catch (IllegalArgumentException e) {
-      throw settings.refusal(
-          "dns", "is '%s', %s: %s".formatted(address, atLeast, e.getMessage()), e);
+      throw settings.refusal(key, "is '" + value + "': " + e.getMessage(), e);
     }
   }
 

@@ -44,6 +44,7 @@ final class Survivors {
   private final Tenure tenure;
   private final Workers workers;
   private final Node node;
+  private boolean asksToBeAdmitted;
 
   Survivors(Tenure tenure, Workers workers, Node node) {
     this.tenure = tenure;
@@ -55,6 +56,13 @@ final class Survivors {
   void changed(Collection<Member> members) {
     tenure.voters(
         members.stream().filter(Member::votes).sorted(Member.BY_ADDRESS).map(Member::id).toList());
+    if (!tenure.isAdmitted() && !asksToBeAdmitted) {
+      asksToBeAdmitted = true;
+      workers.begin(tenure::awaitAdmission);
+    }
+    if (!tenure.mayBeAdmitted() && !node.isOver()) {
+      downed(); // nobody is left who knows whether those who let it in were a majority
+    }
   }
 
   /** A member has handed its grains over: no call shall meet its end. */

@@ -40,7 +40,13 @@ import java.util.function.Predicate;
  * if a majority of those who agreed last has answered, too: of three nodes one that is cut off and
  * has given up another by itself would else be a majority of the two that it knows.
  *
- * <p>Nothing is sent while nothing is saved or decided. Thread-safe.
+ * <p>Whoever comes to belong to the cluster knows only what those say who have let it in. These may
+ * be few who are cut off, have given up all others without being a majority, and are about to end:
+ * then the newcomer would be a cluster of its own beside that of the others. So it is {@linkplain
+ * #isAdmitted admitted} only when one of those who decided before it has answered it; and nobody
+ * {@linkplain #mayAnswer answers} a newcomer before it is agreed who is gone.
+ *
+ * <p>Nothing is sent while nobody comes, and nothing is saved or decided. Thread-safe.
  */
 final class Tenure {
 
@@ -68,6 +74,16 @@ final class Tenure {
   private volatile List<NodeId> quorum = List.of();
 
   private volatile boolean over;
+
+  /** Not from when this node decides until one has answered who did so before. */
+  private volatile boolean admitted = true;
+
+  /** Those whose answers admit this node. */
+  private volatile Set<NodeId> elders = Set.of();
+
+  /** The first token by which they do. */
+  private volatile long admittedFrom;
+
   private volatile long lastToken;
 
   @GuardedBy("lock")
@@ -88,7 +104,7 @@ final class Tenure {
   @GuardedBy("lock")
   private final Set<NodeId> leftAgreeing = new HashSet<>();
 
-  /** The first token after the last of them. */
+  /** The first token after the last who is gone. */
   @GuardedBy("lock")
   private long seenFrom;
 
@@ -130,8 +146,12 @@ final class Tenure {
     }
     lock.lock();
     try {
-      if (now.contains(self) && !voters.contains(self)) {
+      boolean begins = now.contains(self) && !voters.contains(self);
+      if (begins) {
+        admitted = agreed.isEmpty(); // nobody decided before it, but for those who left
         goneIsAgreed(); // before it decided; who waits for that in agree() may come too late
+        elders = Set.copyOf(voters);
+        admittedFrom = lastToken + 1;
       }
       for (var node : now) {
         if (!voters.contains(node)) {
@@ -152,12 +172,50 @@ final class Tenure {
     return voters;
   }
 
+  /** Whether everybody agrees with this node, as far as it knows, to who is gone. */
+  @GuardedBy("lock")
+  private boolean nothingIsOpen() {
+    return givenUp.isEmpty() && gone.isEmpty();
+  }
+
+  /** Whether one who decided before this node has agreed to what it knows of the others. */
+  boolean isAdmitted() {
+    return admitted;
+  }
+
+  /** Whether it is, or there is somebody by whom it may be. */
+  boolean mayBeAdmitted() {
+    return admitted || voters.stream().anyMatch(elders::contains);
+  }
+
+  /** Asks until it is, or cannot be any more. */
+  void awaitAdmission() {
+    await(() -> admitted || !mayBeAdmitted(), () -> ask(voters), workers.never());
+  }
+
+  /**
+   * Whether this node may answer the ping of another: if it counts that one, or would do so as it
+   * has agreed to who is gone, as far as is known by now.
+   */
+  boolean mayAnswer(NodeId other, Roster roster) {
+    if (over || !admitted || !voters.contains(self)) {
+      return false;
+    }
+    lock.lock();
+    try {
+      return agreed.contains(other) || (nothingIsOpen() && roster.members().containsAll(agreed));
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** A node has answered a ping; one that was not sent for this does not count. */
   void answered(NodeId from, long token) {
     if (token - lastToken > 0) {
       return;
     }
     answers.merge(from, token, (one, other) -> one - other > 0 ? one : other);
+    admitted |= token - admittedFrom >= 0 && elders.contains(from);
     waiting.wake(workers);
   }
 
@@ -280,7 +338,7 @@ final class Tenure {
   @GuardedBy("lock")
   private boolean isAgreedSince(long token) {
     long since = token - seenFrom > 0 ? token : seenFrom;
-    return givenUp.isEmpty() && isAgreedBy(node -> hasVotedSince(node, since));
+    return admitted && givenUp.isEmpty() && isAgreedBy(node -> hasVotedSince(node, since));
   }
 
   /** Whether those who left and these are a majority of those who agreed last, if it is asked. */
@@ -303,7 +361,7 @@ final class Tenure {
   boolean isHeardBy(Roster roster) {
     long since = lastToken + 1;
     return await(
-        () -> roster.decide(node -> hasVotedSince(node, since)),
+        () -> admitted && roster.decide(node -> hasVotedSince(node, since)),
         () -> ask(roster.possible()),
         workers.nanos() + PATIENCE_NANOS);
   }
@@ -401,7 +459,7 @@ final class Tenure {
 
   /** Whether nobody can have given this node up before a moment. */
   private boolean belongedAt(long nanos) {
-    return haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);
+    return admitted && haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);
   }
 
   /**

@@ -30,6 +30,8 @@ final class FencedStates {
   private static final long MOST_NANOS = 3_000_000;
   private static final long SLOW_NANOS = 1_500_000_000;
   private static final long LATE_NANOS = 8_000_000_000L;
+  private static final long STUCK_NANOS = 12_000_000_000L;
+  private static final long CALLERS_NANOS = 3_000_000_000L;
   private static final long PATIENCE_NANOS = 500_000_000;
 
   /** What is known of a node that has joined. */
@@ -50,6 +52,11 @@ final class FencedStates {
 
   /** One of so many questions fails, with effect, sooner or later, or without; 0 for none. */
   int failsOneIn;
+
+  /**
+   * One of so many saves takes long, and others wait for it as long as their patience; 0 for none.
+   */
+  int slowOneIn;
 
   FencedStates(VirtualTime time, SplittableRandom random) {
     this.time = time;
@@ -78,8 +85,23 @@ final class FencedStates {
                 answer.done = true;
                 process.unpark(asking);
               });
-      process.await(() -> answer.done);
+      awaitAnswer(answer);
       return answer.get();
+    }
+
+    private void awaitAnswer(Answer<?> answer) {
+      if (slowOneIn == 0) {
+        process.await(() -> answer.done);
+        return;
+      }
+      long begin = process.nanos();
+      while (!answer.done) {
+        long left = CALLERS_NANOS - (process.nanos() - begin);
+        if (left <= 0) {
+          throw new StorageException("no answer; whether anything was written is unknown");
+        }
+        process.parkNanos(left);
+      }
     }
 
     private <T> Supplier<T> failing(Supplier<T> work) {
@@ -125,6 +147,9 @@ final class FencedStates {
             saving.add(save);
             try {
               pass();
+              if (slowOneIn > 0 && random.nextInt(slowOneIn) == 0) {
+                time.world().sleep(random.nextLong(STUCK_NANOS));
+              }
               return stored(grain, expected);
             } finally {
               saving.remove(save);

@@ -9,6 +9,7 @@ import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.core.work.Workers;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -21,6 +22,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /**
@@ -54,6 +56,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
   private final Map<Integer, Activation> here = new TreeMap<>();
   private final Set<NodeId> links = new HashSet<>();
   private final Map<NodeId, Long> heard = new HashMap<>();
+  private final Map<NodeId, Long> heardByLink = new HashMap<>();
   private final LinkEvidence evidence;
   private final Set<NodeId> broken = new HashSet<>();
   private final Set<String> missedByLinks = new HashSet<>();
@@ -139,6 +142,10 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
 
   boolean isMember() {
     return gossip.is(id, Part.UP);
+  }
+
+  boolean knows(NodeId other) {
+    return gossip.has(other);
   }
 
   boolean takesPart() {
@@ -374,7 +381,8 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
   }
 
   private void pinged(NodeId from, long token) {
-    if (links.contains(from) && roster().members().contains(from)) {
+    var roster = roster();
+    if (links.contains(from) && roster.members().contains(from) && tenure.mayAnswer(from, roster)) {
       world.sendByLink(this, from, other -> other.ponged(id, token));
     }
   }
@@ -399,7 +407,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
   }
 
   private void gossiped(NodeId from, Gossip theirs) {
-    if (isGone(from) || over || !theirs.has(id)) {
+    if (isGone(from) || (over && !world.setting.pekkoEndsLater()) || !theirs.has(id)) {
       return;
     }
     if (!gossip.has(id)) {
@@ -426,8 +434,10 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
 
   private void heard(NodeId from) {
     heard.put(from, process.nanos());
-    broken.remove(from);
-    evidence.connected(from);
+    if (!hasLinksOfTheirOwn()) {
+      broken.remove(from);
+      evidence.connected(from);
+    }
   }
 
   private void wantsToJoin(NodeId joining) {
@@ -454,7 +464,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
 
   private void tick() {
     process.after(TICK + random.nextLong(TICK / 4), this::tick);
-    if (over) {
+    if (over && !world.setting.pekkoEndsLater()) {
       return;
     }
     if (!gossip.has(id)) {
@@ -491,8 +501,14 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
 
   private void lookWhoIsHeard() {
     var missing = new HashSet<NodeId>();
-    for (var other : others()) {
+    var watched = watched();
+    for (var other : watched) {
       world.send(this, other, o -> o.heartbeat(id));
+    }
+    for (var other : others()) {
+      if (hasLinksOfTheirOwn() && links.contains(other)) {
+        world.sendByLink(this, other, o -> o.heartbeatByLink(id));
+      }
       if (world.setting.evidence() && world.refuses(this, other) && links.contains(other)) {
         if (broken.add(other)) {
           evidence.broken(other);
@@ -501,7 +517,7 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
       }
     }
     evidence.look();
-    for (var other : others()) {
+    for (var other : watched) {
       if (missedByLinks.contains(other.address()) || quietFor(other) > PAUSE) {
         missing.add(other);
       }
@@ -512,28 +528,75 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
     }
   }
 
+  /** Pekko's ring: so many others that are heard, and those between who are not. */
+  private List<NodeId> watched() {
+    var others = others();
+    if (others.size() < FewestDown.ALL_WATCHED) {
+      return others;
+    }
+    var ring = new ArrayList<NodeId>();
+    Predicate<NodeId> isAfter = node -> Member.NODES_BY_ADDRESS.compare(node, id) > 0;
+    others.stream().filter(isAfter).forEach(ring::add);
+    others.stream().filter(isAfter.negate()).forEach(ring::add);
+    int reachable = 0;
+    var watched = new ArrayList<NodeId>();
+    for (var node : ring) {
+      if (reachable == FewestDown.ALL_WATCHED - 1) {
+        break;
+      }
+      heard.putIfAbsent(node, process.nanos());
+      watched.add(node);
+      reachable += unreachable.contains(node) ? 0 : 1;
+    }
+    heard.keySet().retainAll(watched); // the watch begins anew
+    return watched;
+  }
+
+  private boolean hasLinksOfTheirOwn() {
+    return world.setting.faults() == MandateWorld.Faults.RARE
+        || world.setting.nodes() > FewestDown.ALL_WATCHED;
+  }
+
+  private void heartbeatByLink(NodeId from) {
+    if (links.contains(from) && !over) {
+      world.sendByLink(this, from, other -> other.heardByLink(id));
+    }
+  }
+
+  private void heardByLink(NodeId from) {
+    if (links.contains(from)) {
+      heardByLink.put(from, process.nanos());
+      broken.remove(from);
+      evidence.connected(from);
+    }
+  }
+
   private long quietFor(NodeId other) {
     return process.nanos() - heard.getOrDefault(other, 0L);
   }
 
+  private long quietByLink(NodeId other) {
+    return hasLinksOfTheirOwn()
+        ? process.nanos() - heardByLink.getOrDefault(other, process.nanos())
+        : quietFor(other);
+  }
+
   @Override
   public boolean isConnected(NodeId other) {
-    return links.contains(other) && !broken.contains(other) && quietFor(other) < CONNECTED;
+    return links.contains(other)
+        && !broken.contains(other)
+        && wasConnected(other)
+        && quietByLink(other) < CONNECTED;
   }
 
   @Override
   public boolean wasConnected(NodeId other) {
-    return heard.containsKey(other);
+    return (hasLinksOfTheirOwn() ? heardByLink : heard).containsKey(other);
   }
 
   @Override
   public long brokenNanos(NodeId other) {
-    return !links.contains(other) || isConnected(other) ? 0 : quietFor(other);
-  }
-
-  @Override
-  public int connected() {
-    return (int) links.stream().filter(this::isConnected).count();
+    return !links.contains(other) || isConnected(other) ? 0 : quietByLink(other);
   }
 
   @Override
@@ -589,7 +652,9 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
     }
     if (!missing.isEmpty() && now - resolvingSince > STABLE && gossip.isLeader(id)) {
       var gone = whoGoes(pairs, missing);
-      if (FewestDown.isCertain(gone, roster().voters(), pairs) || ++looks > ENOUGH_LOOKS) {
+      if (gossip.parts().size() > FewestDown.ALL_WATCHED
+          || FewestDown.isCertain(gone, roster().voters(), pairs)
+          || ++looks > ENOUGH_LOOKS) {
         resolvingSince = now;
         gone.stream()
             .sorted((one, other) -> Boolean.compare(one.equals(id), other.equals(id)))
@@ -599,7 +664,10 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
   }
 
   private Set<NodeId> whoGoes(Set<Set<NodeId>> pairs, Set<NodeId> missing) {
-    var fewest = FewestDown.fewest(pairs, Member.NODES_BY_ADDRESS);
+    var fewest =
+        gossip.parts().size() > FewestDown.ALL_WATCHED
+            ? byPekko(missing)
+            : FewestDown.fewest(pairs, Member.NODES_BY_ADDRESS);
     if (isMajorityWithout(fewest)) {
       return fewest;
     }
@@ -611,6 +679,19 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
     smaller.removeAll(missing);
     smaller.add(id);
     return smaller;
+  }
+
+  /** Who is missed; and of those who are heard by others, who misses them, too. */
+  private Set<NodeId> byPekko(Set<NodeId> missing) {
+    var missedBy = gossip.missedBy();
+    var gone = new HashSet<>(missing);
+    for (var subject : missing) {
+      var observers = missedBy.getOrDefault(subject, Set.of());
+      if (gossip.seen().contains(subject)) {
+        gone.addAll(observers);
+      }
+    }
+    return gone;
   }
 
   private boolean isMajorityWithout(Set<NodeId> gone) {

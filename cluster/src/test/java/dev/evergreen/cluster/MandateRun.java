@@ -48,7 +48,35 @@ public final class MandateRun implements MandateTrials {
       case FEWER_STRUCK_PINGED -> odd(random, false, Faults.FEWER_THAN_HALF_ARE_STRUCK);
       case NEWCOMER_FENCED ->
           new Setting(1, true, random.nextBoolean(), false, true, Faults.A_NEWCOMER_IS_GIVEN_UP);
+      case RARE_FENCED -> rare(random, true);
+      case RARE_PINGED -> rare(random, false);
+      case MANY_FENCED -> many(random, true);
+      case MANY_PINGED -> many(random, false);
+      case STOOD_STILL_FENCED -> few(random, true, Faults.ALL_STAND_STILL);
+      case STOOD_STILL_PINGED -> few(random, false, Faults.ALL_STAND_STILL);
+      case STRANGER_FENCED -> odd(random, true, Faults.A_STRANGER_COMES_BEHIND_A_CUT);
+      case STRANGER_PINGED -> odd(random, false, Faults.A_STRANGER_COMES_BEHIND_A_CUT);
     };
+  }
+
+  private static Setting few(SplittableRandom random, boolean fenced, Faults faults) {
+    boolean evidence = random.nextBoolean();
+    return new Setting(random.nextInt(2, 6), fenced, evidence, false, true, faults);
+  }
+
+  private static Setting rare(SplittableRandom random, boolean fenced) {
+    boolean evidence = random.nextBoolean();
+    boolean comeAgain = random.nextBoolean();
+    return new Setting(
+        random.nextInt(2, 5), fenced, evidence, comeAgain, random.nextBoolean(), Faults.RARE);
+  }
+
+  /** More than each of which watches all others. */
+  private static Setting many(SplittableRandom random, boolean fenced) {
+    var faults = random.nextBoolean() ? Faults.ANY : Faults.RARE;
+    boolean evidence = random.nextBoolean();
+    return new Setting(
+        random.nextInt(11, 14), fenced, evidence, random.nextBoolean(), true, faults);
   }
 
   private static Setting any(SplittableRandom random, boolean fenced, boolean evidence) {

@@ -38,7 +38,7 @@ final class MandateSimulationTest {
   void nothingAcknowledgedIsMissedAndSomebodyGoesOn(Kind kind) throws InterruptedException {
     var run = new MandateRun();
     long first = Math.max(1, ONLY);
-    long count = ONLY > 0 ? 1 : SEEDS;
+    long count = ONLY > 0 ? 1 : Math.max(1, SEEDS / kind.dearness());
     var failures = Seeds.<String>failures(first, count, 1, seed -> run.failure(kind, seed));
     assertEquals(List.of(), failures);
     // Else it says little that somebody goes on. So many faults end two thirds of the clusters.
@@ -140,15 +140,15 @@ final class MandateSimulationTest {
         // Nobody needs to have answered what is acknowledged.
         new Broken(
             "Tenure",
-            "return haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);",
+            "return admitted && haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);",
             "return !over;",
             Kind.PINGED,
             MISSED),
         // Those need not have agreed who decided before.
         new Broken(
             "Tenure",
-            "return haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);",
-            "return haveVotedSince(voters, nanos);",
+            "return admitted && haveVotedSince(voters, nanos) && haveVotedSince(quorum, nanos);",
+            "return admitted && haveVotedSince(voters, nanos);",
             Kind.PINGED,
             MISSED),
         // There is no margin.
@@ -172,6 +172,28 @@ final class MandateSimulationTest {
         // Who was given up a moment ago counts no more.
         new Broken(
             "LinkEvidence", " + tenure.givenUpCount();", ";", Kind.PINGED_WITH_EVIDENCE, MISSED),
+        // Whoever is let in believes who lets it in.
+        new Broken("Tenure", "admitted = agreed.isEmpty();", "", Kind.STRANGER_PINGED, MISSED),
+        new Broken(
+            "Tenure",
+            "admitted = agreed.isEmpty();",
+            "",
+            Kind.STRANGER_FENCED,
+            "healthy ones have ended"),
+        // Whoever has answered admits, whatever it knows.
+        new Broken(
+            "Tenure",
+            "|| (nothingIsOpen() && roster.members().containsAll(agreed));",
+            "|| true;",
+            Kind.RARE_PINGED,
+            MISSED),
+        // Nobody is left who admits it, and it waits.
+        new Broken(
+            "Survivors",
+            "if (!tenure.mayBeAdmitted() && !node.isOver()) {",
+            "if (tenure.isOver() && !node.isOver()) {",
+            Kind.RARE_FENCED,
+            NOTHING),
         // Whoever is missed by one goes at once.
         new Broken(
             "FewestDown",

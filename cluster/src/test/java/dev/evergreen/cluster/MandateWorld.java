@@ -48,7 +48,20 @@ final class MandateWorld {
      */
     FEWER_THAN_HALF_ARE_STRUCK,
     /** The newer of two is cut off, and given up by the other, when it is to own its first one. */
-    A_NEWCOMER_IS_GIVEN_UP
+    A_NEWCOMER_IS_GIVEN_UP,
+    /**
+     * What is rare: all stand still together, the storage is away or saves take longer than a
+     * hand-off may, some reach a newcomer and others do not, operators repeat themselves, nodes
+     * come again at once, wires are cut one way, or for calls only.
+     */
+    RARE,
+    /** All at once, and go on at almost the same time; nobody may end. */
+    ALL_STAND_STILL,
+    /**
+     * Fewer than half are cut off, reach nobody else but one who wants to join, and give up the
+     * others by an operator's word; none of these may end.
+     */
+    A_STRANGER_COMES_BEHIND_A_CUT
   }
 
   /**
@@ -73,6 +86,11 @@ final class MandateWorld {
 
     Duration otherwise() {
       return Duration.ofSeconds(1);
+    }
+
+    /** Whether Pekko goes on for a moment where the node has ended already. */
+    boolean pekkoEndsLater() {
+      return faults == Faults.RARE || faults == Faults.A_STRANGER_COMES_BEHIND_A_CUT;
     }
 
     /** How long after a decision of Pekko's its events come. */
@@ -101,6 +119,8 @@ final class MandateWorld {
 
   /** Links have connections of their own. */
   private final Set<List<String>> cutForPekko = new HashSet<>();
+
+  private final Set<List<String>> cutForLinks = new HashSet<>();
 
   /** Nothing goes wrong with them. */
   private final List<MandateNode> healthy = new ArrayList<>();
@@ -148,6 +168,9 @@ final class MandateWorld {
       case FEWER_THAN_HALF_ARE_REFUSED -> fewerThanHalfAreRefused();
       case FEWER_THAN_HALF_ARE_STRUCK -> fewerThanHalfAreStruck();
       case A_NEWCOMER_IS_GIVEN_UP -> aNewcomerIsGivenUp();
+      case RARE -> rareFaults();
+      case ALL_STAND_STILL -> allStandStill();
+      case A_STRANGER_COMES_BEHIND_A_CUT -> aStrangerComesBehindACut();
     }
     end();
     checkAllGoesOn();
@@ -177,7 +200,7 @@ final class MandateWorld {
 
   /** Messages overtake each other, and what is lost is so for good. */
   void send(MandateNode from, NodeId to, Consumer<MandateNode> message) {
-    sendByLink(
+    transmit(
         from,
         to,
         other -> {
@@ -188,6 +211,17 @@ final class MandateWorld {
   }
 
   void sendByLink(MandateNode from, NodeId to, Consumer<MandateNode> message) {
+    transmit(
+        from,
+        to,
+        other -> {
+          if (!cutForLinks.contains(wire(from, other))) {
+            message.accept(other);
+          }
+        });
+  }
+
+  private void transmit(MandateNode from, NodeId to, Consumer<MandateNode> message) {
     var other = nodes.get(to);
     if (other == null || (lostOneIn > 0 && random.nextInt(lostOneIn) == 0)) {
       return;
@@ -285,7 +319,8 @@ final class MandateWorld {
               .formatted(by.node(), revision, partition, atLeast));
     }
     for (var node : order) {
-      if (node != by.node() && node.goesOn()) {
+      // Whom its cluster has removed may own what it likes: it cannot acknowledge anything.
+      if (node != by.node() && node.goesOn() && by.node().knows(node.id)) {
         for (var other : node.activations(partition)) {
           if (other.number() > by.number() && other.isBefore(revision)) {
             throw new AssertionError(
@@ -393,6 +428,129 @@ final class MandateWorld {
       }
       case 13, 14 -> givesUpInVain(other);
       default -> states.failsOneIn = random.nextInt(3) == 0 ? 0 : random.nextInt(4, 30);
+    }
+  }
+
+  private void rareFaults() {
+    standsStillWhenGiven = random.nextInt(3) * 4;
+    long until = now() + random.nextLong(8, 25) * SECOND;
+    while (now() < until) {
+      pause(random.nextLong(3 * SECOND));
+      var running = running(node -> true);
+      if (!running.isEmpty()) {
+        rareFault(running, any(running), any(running));
+      }
+      if (setting.comeAgain()) {
+        comeAgain();
+      }
+    }
+  }
+
+  private void rareFault(List<MandateNode> running, MandateNode one, MandateNode other) {
+    switch (random.nextInt(17)) {
+      case 0 -> running.forEach(this::pause);
+      case 1 -> running.stream().filter(node -> random.nextBoolean()).forEach(this::pause);
+      case 2 -> storageIsAway();
+      case 3 -> states.slowOneIn = random.nextBoolean() ? 0 : random.nextInt(3, 12);
+      case 4, 5 -> aStrangerComes(running);
+      case 6 -> {
+        one.process.kill();
+        add(newLife(one.id.address()), Gossip.of(List.of()));
+      }
+      case 7 -> {
+        for (int i = random.nextInt(4); i >= 0; i--) {
+          var by = any(running);
+          time.world().after(random.nextLong(SECOND), () -> giveUp(by, other));
+        }
+      }
+      case 8 -> {
+        giveUp(one, other);
+        giveUp(other, one);
+      }
+      case 9 -> {
+        time.world().after(random.nextLong(SECOND), () -> giveUp(one, other));
+        time.world().after(random.nextLong(SECOND), other::leave);
+      }
+      case 10 -> cutOffOneWay(one, true);
+      case 11 -> cutOffOneWay(one, false);
+      case 12 -> {
+        cutForLinks.add(wire(one, other));
+        if (random.nextBoolean()) {
+          cutForLinks.add(wire(other, one));
+        }
+      }
+      case 13 -> {
+        for (var wires : List.of(cut, cutForPekko, cutForLinks, refused)) {
+          wires.removeIf(wire -> random.nextBoolean());
+        }
+      }
+      case 14 -> {
+        cut.clear();
+        cutForPekko.clear();
+        cutForLinks.clear();
+        refused.clear();
+      }
+      default -> fault(one, other);
+    }
+  }
+
+  private void allStandStill() {
+    healthy.addAll(order);
+    long howLong = random.nextLong(20 * SECOND);
+    for (var node : order) {
+      node.process.pause(setting.fenced() && random.nextBoolean());
+      time.world().after(howLong + random.nextLong(SECOND / 2), node.process::resume);
+    }
+    pause(howLong + 10 * SECOND);
+  }
+
+  private void aStrangerComesBehindACut() {
+    healthy.addAll(order);
+    var few = new ArrayList<MandateNode>();
+    for (int i = random.nextInt(dying()); i >= 0; i--) {
+      few.add(healthy.remove(random.nextInt(healthy.size())));
+    }
+    add(newLife("s" + random.nextInt(100) + ":1"), Gossip.of(List.of()));
+    var inside = new ArrayList<>(few);
+    inside.add(order.getLast());
+    for (var one : inside) {
+      for (var other : healthy) {
+        cut.add(wire(one, other));
+        cut.add(wire(other, one));
+      }
+    }
+    pause(random.nextLong(4 * SECOND));
+    for (var other : healthy) {
+      time.world().after(random.nextLong(2 * SECOND), () -> giveUp(any(few), other));
+    }
+    pause(12 * SECOND);
+  }
+
+  private void storageIsAway() {
+    states.failsOneIn = 1;
+    time.world().after(random.nextLong(12 * SECOND), () -> states.failsOneIn = 0);
+  }
+
+  /** At an address of its own; some of the others do not reach it, and it does not reach them. */
+  private void aStrangerComes(List<MandateNode> running) {
+    if (running.size() < setting.nodes() + 2) {
+      var id = newLife("s" + random.nextInt(100) + ":1");
+      add(id, Gossip.of(List.of()));
+      var stranger = order.getLast();
+      for (var known : running) {
+        if (random.nextBoolean()) {
+          cut.add(wire(known, stranger));
+          cut.add(wire(stranger, known));
+        }
+      }
+    }
+  }
+
+  private void cutOffOneWay(MandateNode one, boolean out) {
+    for (var other : order) {
+      if (other != one) {
+        cut.add(out ? wire(one, other) : wire(other, one));
+      }
     }
   }
 
@@ -563,7 +721,9 @@ final class MandateWorld {
   private void end() {
     cut.clear();
     cutForPekko.clear();
+    cutForLinks.clear();
     refused.clear();
+    states.slowOneIn = 0;
     lostOneIn = 0;
     standsStillWhenGiven = 0;
     lateNanos = 2 * MILLI;

@@ -129,6 +129,9 @@ final class NodeConfigurationTest {
     var seeds = configured("dns = nodes.local:4000\ndns-at-least = 2").described().seeds();
     assertEquals(new Seeds.Dns("nodes.local", 4000, 2), seeds);
     assertNames("dns = nodes.local:4000", "dns-at-least");
+    assertNames("dns = nodes.local:4000\ndns-at-least = none", "dns-at-least");
+    assertNames("dns = nodes.local:4000\ndns-at-least = 0", "dns-at-least");
+    assertNames("dns = nodes.local\ndns-at-least = 2", "dns");
     assertNames("dns = nodes.local:4000\ndns-at-least = 2\nseeds = a:4000", "dns");
   }
 
@@ -155,6 +158,12 @@ final class NodeConfigurationTest {
     "link-max-message-bytes = 1B, link-max-message-bytes",
     "link-cluster = shop, link-cluster",
     "tls-key = a.key, tls-certificates",
+    "name = our shop, name",
+    "port = 70000, port",
+    "link-port = -1, link-port",
+    "operator-port = 65536, operator-port",
+    "partitions = 0, partitions",
+    "join-within = 0s, join-within",
   })
   void anErrorNamesTheKeyAndTheFile(String text, String key) throws IOException {
     assertNames(text, key);

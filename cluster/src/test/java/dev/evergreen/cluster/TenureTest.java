@@ -10,6 +10,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.work.Workers;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -459,12 +460,14 @@ class TenureTest {
   @Test
   void whoWasGoneBeforeThisNodeDecidesIsAgreedToHoweverLateThatIsAwaited() throws Exception {
     tenure = of(B, Duration.ofMinutes(1));
-    tenure.voters(List.of(A));
-    tenure.voters(List.of());
+    tenure.voters(List.of(A, C));
+    tenure.voters(List.of(C));
     tenure.givenUp(A, true);
     tenure.gone(A);
-    tenure.voters(List.of(B));
+    answering.add(C);
+    tenure.voters(List.of(B, C));
     agree();
+    answering.clear(); // of two the first suffices
     assertTrue(confirmed());
   }
 
@@ -570,5 +573,89 @@ class TenureTest {
           tenure.voters(List.of(A, B, C));
           assertSaysNoInTheEnd(time, process, tenure::confirmed);
         });
+  }
+
+  private static Roster roster(NodeId... up) {
+    return Roster.of(Arrays.stream(up).map(node -> new Member(node, 1, true, "up", true)));
+  }
+
+  @Test
+  void whoIsLetInIsAdmittedByTheAnswerOfOneWhoDecidedBefore() throws Exception {
+    tenure.voters(List.of(B, C));
+    assertTrue(tenure.isAdmitted(), "as it decides nothing");
+    tenure.voters(List.of(A, B, C));
+    tenure.voters(List.of(A, B, C, D));
+    assertFalse(tenure.isAdmitted());
+    assertTrue(tenure.mayBeAdmitted());
+    assertFalse(tenure.mayAnswer(B, roster(A, B, C, D)), "or it would admit others");
+    var admission = CompletableFuture.runAsync(tenure::awaitAdmission);
+    long token = nextPing().token();
+    tenure.answered(D, token);
+    assertFalse(tenure.isAdmitted(), "by one who came later");
+    assertFalse(admission.isDone());
+    tenure.answered(C, token);
+    assertTrue(tenure.isAdmitted());
+    admission.get(20, TimeUnit.SECONDS);
+    assertTrue(tenure.mayAnswer(B, roster(A, B, C, D)));
+  }
+
+  @Test
+  void whoIsLetInByOneWhoHasGoneSinceCannotBeAdmitted() throws Exception {
+    tenure.voters(List.of(B));
+    tenure.voters(List.of(A, B));
+    tenure.voters(List.of(A, B, D));
+    var waiting = asked();
+    tenure.voters(List.of(A, D));
+    assertFalse(tenure.mayBeAdmitted());
+    answering.add(D);
+    assertFalse(waiting.isDone());
+    tenure.end();
+    assertFalse(waiting.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void whoComesWhenAllOthersHaveLeftInGoodOrderNeedsNobody() {
+    tenure.voters(List.of(B));
+    tenure.voters(List.of());
+    tenure.leaves(B);
+    tenure.voters(List.of(A));
+    assertTrue(tenure.isAdmitted());
+  }
+
+  @Test
+  void whoComesWhenAllOthersWereGivenUpCannotBeAdmitted() {
+    tenure.voters(List.of(B));
+    tenure.voters(List.of());
+    tenure.givenUp(B, true);
+    tenure.gone(B);
+    tenure.voters(List.of(A));
+    assertFalse(tenure.mayBeAdmitted(), "b may go on, cut off, with others");
+  }
+
+  @Test
+  void whoBeginsWithNobodyBeforeItNeedsNobody() {
+    tenure.voters(List.of(A));
+    assertTrue(tenure.isAdmitted());
+    tenure.voters(List.of(A, B));
+    assertTrue(tenure.isAdmitted());
+    assertTrue(tenure.mayAnswer(B, roster(A, B)));
+  }
+
+  @Test
+  void aNewcomerIsNotAnsweredBeforeItIsAgreedWhoIsGone() {
+    tenure.voters(List.of(A, B, C));
+    assertTrue(tenure.mayAnswer(D, roster(A, B, C, D)), "nobody is gone");
+    assertFalse(tenure.mayAnswer(D, roster(A, B, D)), "Pekko knows more than this by now");
+    tenure.givenUp(C, false);
+    tenure.voters(List.of(A, B));
+    assertFalse(tenure.mayAnswer(D, roster(A, B, D)));
+    assertTrue(tenure.mayAnswer(B, roster(A, B, D)), "who is asked whether it agrees");
+    tenure.gone(C);
+    assertFalse(tenure.mayAnswer(D, roster(A, B, D)));
+    answering.add(B);
+    assertTrue(tenure.agree());
+    assertTrue(tenure.mayAnswer(D, roster(A, B, D)));
+    tenure.end();
+    assertFalse(tenure.mayAnswer(B, roster(A, B, D)));
   }
 }

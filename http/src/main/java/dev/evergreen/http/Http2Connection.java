@@ -157,6 +157,9 @@ abstract class Http2Connection {
   /** The peer has told its settings; under the lock. */
   void peerIsSet() {}
 
+  /** The same, without the lock. */
+  void settingsCame() {}
+
   /** The peer limits how many streams it answers at a time; under the lock. */
   void peerTakes(long streams) {}
 
@@ -740,6 +743,7 @@ abstract class Http2Connection {
     } finally {
       unlock();
     }
+    settingsCame();
   }
 
   /** Once for all settings of a frame, as there may be many streams. */

@@ -340,6 +340,12 @@ final class Http2Upstream extends Http2Connection implements Upstream {
     wakeWhoAwaitsSettings();
   }
 
+  /** There may be room for many more. */
+  @Override
+  void settingsCame() {
+    pool.hasRoom(this);
+  }
+
   private void wakeWhoAwaitsSettings() {
     awaitSettings.forEach(Signal::raise);
     awaitSettings.clear();

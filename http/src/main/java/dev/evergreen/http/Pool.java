@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Each connection that there is, or is being made, has a <em>place</em>. All is guarded by the
  * pool itself, and nobody waits inside. Invariants: places are never more than the limit; somebody
- * waits only while all places are taken and no connection is kept; who lets go gives what it had to
- * the one who has waited longest.
+ * waits only while all places are taken, no connection is kept and none by HTTP/2 has room; who
+ * lets go gives what it had to the one who has waited longest.
  */
 final class Pool {
   /** Who moves so many bytes a second is never too slow. */
@@ -189,11 +189,12 @@ final class Pool {
   }
 
   /**
-   * An exchange by HTTP/2 has come to its end. Who has waited longest takes its room, if the
-   * connection still takes exchanges; the caller holds no lock of that.
+   * An exchange by HTTP/2 has come to its end, or the origin has said how many it takes. Those who
+   * have waited longest take the room, if the connection still takes exchanges; the caller holds no
+   * lock of that.
    */
   synchronized void hasRoom(Http2Upstream connection) {
-    if (!waiters.isEmpty() && connection.tryTake()) {
+    while (!waiters.isEmpty() && connection.tryTake()) {
       waiters.remove().serve(connection);
     }
   }
@@ -226,6 +227,11 @@ final class Pool {
           if (places < limits.connections()) {
             places++;
             return null;
+          }
+          // One may have got room since its caller has looked, when nobody waited for that.
+          var roomy = share();
+          if (roomy != null) {
+            return roomy;
           }
           if (waiters.size() >= limits.waiters()) {
             throw new UpstreamBusyException(origin);

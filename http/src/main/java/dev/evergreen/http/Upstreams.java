@@ -108,16 +108,14 @@ public final class Upstreams implements AutoCloseable {
     var before = pool.failure();
     pool.beginMaking();
     try {
-      var made = pool.awaitShare();
-      if (made != null) {
-        return made.begin(true);
-      }
+      var made = pool.share();
       var failure = pool.failure();
-      if (failure != null && failure != before) {
+      if (made == null && failure != null && failure != before) {
         // All who waited have waited as long as that: one after another would wait for ever.
         throw failure;
       }
-      return make(pool, origin, fresh);
+      made = made == null ? pool.awaitShare() : made;
+      return made == null ? make(pool, origin, fresh) : made.begin(true);
     } catch (WaitCancelledException | DeadlineException e) {
       throw e; // That its client has left, or has no more time, is nobody else's failure.
     } catch (IOException e) {

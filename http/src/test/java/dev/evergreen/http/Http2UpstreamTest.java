@@ -427,6 +427,26 @@ class Http2UpstreamTest {
     }
   }
 
+  /** Room that came between its look and its wait was overlooked, until its patience ended. */
+  @Test
+  void whoBeginsToWaitOverlooksNoRoom() throws Exception {
+    var one = HttpSettings.DEFAULT.withStreams(1);
+    var server = new HttpServer(Talk.FIBERS, Talk::echo, one);
+    var origin = serving(connection -> server.serve(connection, listener.draining()));
+    var patience = Duration.ofSeconds(5);
+    var limits = new UpstreamLimits(1, 10, patience, patience, Duration.ofSeconds(30));
+    try (var narrow =
+        new Upstreams(
+            Dialer.of(Talk.FIBERS), null, HttpSettings.DEFAULT, limits, UpstreamVersion.HTTP_2)) {
+      for (int round = 0; round < 5000; round++) {
+        var other = Talk.start(() -> get(narrow, origin, get("/b")));
+        assertEquals("200 GET /a a /a||", get(narrow, origin, get("/a")));
+        assertEquals("200 GET /b a /b||", other.get());
+      }
+      assertEquals(1, narrow.connections(origin));
+    }
+  }
+
   /** RFC 9113 §6.5.2: only a client takes pushes. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1})
@@ -497,11 +517,7 @@ class Http2UpstreamTest {
       var leaving = CancelScope.open();
       var left = Talk.start(() -> leaving.call(() -> secure.open(origin)));
       for (int i = 0; i < 3; i++) {
-        var waiter = Talk.FIBERS.spawn(open);
-        while (waiter.getState() != Thread.State.WAITING
-            && waiter.getState() != Thread.State.TIMED_WAITING) {
-          Thread.onSpinWait();
-        }
+        awaitWaiting(Talk.FIBERS.spawn(open));
       }
       leaving.cancel();
       var end = assertThrows(ExecutionException.class, left::get);
@@ -512,6 +528,42 @@ class Http2UpstreamTest {
         assertSame(first, failures.take());
       }
       assertEquals(1, connections.get());
+    }
+  }
+
+  /** Seen: each waited for them as long as those before it had together. */
+  @Test
+  void whoHasWaitedForSettingsWithOthersDoesNotWaitAnew() throws Exception {
+    var held = new CountDownLatch(1);
+    var origin = serving(_ -> await(held)); // It never speaks.
+    var times = Duration.ofSeconds(2);
+    var settings = HttpSettings.DEFAULT.withTimes(times, times, times, times);
+    try (var mute =
+            new Upstreams(
+                Dialer.of(Talk.FIBERS),
+                null,
+                settings,
+                UpstreamLimits.DEFAULT,
+                UpstreamVersion.HTTP_2);
+        var _ = mute.open(origin)) {
+      var failures = new LinkedBlockingQueue<IOException>();
+      for (int i = 0; i < 3; i++) {
+        awaitWaiting(
+            Talk.FIBERS.spawn(
+                () -> failures.add(assertThrows(IOException.class, () -> mute.open(origin)))));
+      }
+      var first = failures.take();
+      assertSame(first, failures.take());
+      assertSame(first, failures.take());
+    } finally {
+      held.countDown();
+    }
+  }
+
+  private static void awaitWaiting(Thread fiber) {
+    while (fiber.getState() != Thread.State.WAITING
+        && fiber.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
     }
   }
 

@@ -20,7 +20,10 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import javax.net.ssl.SSLException;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -123,6 +126,83 @@ class TlsTest {
         assertEquals("body", body(upstreams, origin, "/says"));
         assertThrows(IOException.class, () -> body(upstreams, origin, "/cuts"));
       }
+    }
+  }
+
+  /** Seen: they waited until the first exchange had ended. */
+  @Test
+  void whoWaitsForAConnectionSharesItOnceItTurnsOutToBeByHttp2() throws Exception {
+    var told = new CountDownLatch(1);
+    var release = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          if (exchange.request().path().equals("/first")) {
+            told.countDown();
+            await(release);
+          }
+          Talk.echo(exchange);
+        };
+    var speaks = new CountDownLatch(1);
+    try (var server = TestTls.of(handler)) {
+      Talk.FIBERS.spawn(
+          () ->
+              server.listener.serve(
+                  raw -> {
+                    await(speaks);
+                    var connection = raw.overTls(server.tls.engine(), Duration.ofSeconds(10));
+                    new HttpServer(Talk.FIBERS, handler, HttpSettings.DEFAULT)
+                        .serve(connection, server.listener.draining());
+                  }));
+      var tls = ClientTls.trusting(folder.resolve("authority.pem")).withProtocols("h2", "http/1.1");
+      int port = ((InetSocketAddress) server.listener.address()).getPort();
+      var patience = Duration.ofSeconds(5);
+      var limits = new UpstreamLimits(1, 10, patience, patience, Duration.ofSeconds(30));
+      try (var narrow =
+          new Upstreams(
+              Dialer.of(Talk.FIBERS),
+              tls::engine,
+              HttpSettings.DEFAULT,
+              limits,
+              UpstreamVersion.BY_ALPN)) {
+        var origin = new Origin(true, "localhost", port);
+        var first = Talk.start(() -> body(narrow, origin, "/first"));
+        while (narrow.connections(origin) == 0) {
+          Thread.onSpinWait();
+        }
+        var others = new ArrayList<CompletableFuture<String>>();
+        for (int i = 0; i < 3; i++) {
+          var path = "/" + i;
+          var waits = new CompletableFuture<Thread>();
+          others.add(
+              Talk.start(
+                  () -> {
+                    waits.complete(Thread.currentThread());
+                    return body(narrow, origin, path);
+                  }));
+          while (waits.get().getState() != Thread.State.WAITING
+              && waits.get().getState() != Thread.State.TIMED_WAITING) {
+            Thread.onSpinWait();
+          }
+        }
+        speaks.countDown();
+        told.await();
+        for (var each : others) {
+          assertTrue(each.get().startsWith("GET /"));
+        }
+        release.countDown();
+        assertTrue(first.get().startsWith("GET /first"));
+        assertEquals(1, narrow.connections(origin));
+      } finally {
+        release.countDown();
+      }
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -4,7 +4,6 @@ import dev.evergreen.core.Computation;
 import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.ComputationFailedException;
 import dev.evergreen.core.Freshness;
-import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.spi.Carriers;
@@ -34,7 +33,7 @@ public abstract class LiveResult {
   private final CountDownLatch closing = new CountDownLatch(1);
   private volatile boolean over;
   private volatile @Nullable Present present;
-  private volatile @Nullable ReactiveComputation<?> running;
+  private volatile @Nullable ResultTracker<?> running;
   private volatile @Nullable ResultTracker<?> results;
 
   /** Who pays for it now. Guarded by the lock of the home, as all below. */
@@ -144,11 +143,12 @@ public abstract class LiveResult {
     Thread.ofVirtual().name("live " + name()).start(Carriers.inTurn(this::follow));
   }
 
+  /** Waits for nothing: what it follows is closed by the thread that follows it. */
   final void stop() {
     closing.countDown();
-    var computing = running;
-    if (computing != null) {
-      computing.close();
+    var tracker = running;
+    if (tracker != null) {
+      tracker.close();
     }
   }
 
@@ -199,7 +199,7 @@ public abstract class LiveResult {
   private long followWhileItMay(Computation<?> computation) {
     try (var computing = home.node().reactive(computation);
         var tracker = computing.tracker()) {
-      running = computing;
+      running = tracker;
       long pause = 0;
       while (pause == 0 && !isStopped()) {
         var result = tracker.poll(LONG);

@@ -32,6 +32,7 @@ public final class HandNode implements Node {
   private final Set<Hand<?>> computations = ConcurrentHashMap.newKeySet();
   private volatile Freshness freshness = Freshness.CURRENT;
   private volatile boolean stopped;
+  private volatile Runnable beforeClosing = () -> {};
 
   /** Runs every computation again; trackers deliver what differs. */
   public void changed() {
@@ -42,6 +43,11 @@ public final class HandNode implements Node {
   public void freshness(Freshness value) {
     freshness = value;
     computations.forEach(Hand::wake);
+  }
+
+  /** Whoever closes a computation does this first. */
+  public void beforeClosing(Runnable what) {
+    beforeClosing = what;
   }
 
   /** How many computations have not been closed. */
@@ -147,15 +153,19 @@ public final class HandNode implements Node {
     }
 
     @Override
-    public synchronized void close() {
-      closed = true;
-      computations.remove(this);
-      notifyAll();
+    public void close() {
+      beforeClosing.run();
+      synchronized (this) {
+        closed = true;
+        computations.remove(this);
+        notifyAll();
+      }
     }
 
     private final class HandTracker implements ResultTracker<T> {
 
       private int seen;
+      private boolean over;
       private @Nullable Freshness told;
 
       @Override
@@ -172,7 +182,7 @@ public final class HandNode implements Node {
         long deadline = System.nanoTime() + timeout.toNanos();
         synchronized (Hand.this) {
           while (true) {
-            if (closed) {
+            if (closed || over) {
               throw new ComputationClosedException("closed");
             }
             if (stopped) {
@@ -223,7 +233,10 @@ public final class HandNode implements Node {
 
       @Override
       public void close() {
-        // The computation's own end ends it.
+        synchronized (Hand.this) {
+          over = true;
+          Hand.this.notifyAll();
+        }
       }
     }
   }

@@ -445,6 +445,29 @@ final class LiveResultsTest {
     assertEquals(Reason.TOO_MANY, refused(() -> acquire("f", "r", () -> 1)));
   }
 
+  /** Seen: everybody waited for the end of what made room for one. */
+  @Test
+  void nobodyWaitsForTheEndOfWhatMakesRoom() throws Exception {
+    limits(new LiveLimits(1, 100, 100, 10_000, MOST, MOST, Duration.ofHours(1)));
+    var release = new CountDownLatch(1);
+    node.beforeClosing(() -> awaitAtMost(release, 5));
+    var first = acquire("first", "p", () -> 1);
+    first.result();
+    release(first, "p");
+    acquire("second", "p", () -> 2).result();
+    assertEquals(2, node.running(), "the first is still being closed");
+    release.countDown();
+    until("the first is closed", () -> node.running() == 1);
+  }
+
+  private static void awaitAtMost(CountDownLatch latch, int seconds) {
+    try {
+      var _ = latch.await(seconds, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   @Test
   void whatIsUsedAgainMakesNoRoom() {
     limits(new LiveLimits(2, 2, 100, 10_000, MOST, MOST, Duration.ofNanos(1)));

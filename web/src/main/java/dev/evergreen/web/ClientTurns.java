@@ -33,23 +33,10 @@ final class ClientTurns implements Executor {
       return;
     }
     synchronized (this) {
+      // It has a thread before it waits: else, without one, each later thread would be one behind.
+      threads.execute(() -> next().run());
       waiting.computeIfAbsent(turn.client(), any -> new ArrayDeque<>()).add(task);
     }
-    try {
-      threads.execute(() -> next().run());
-    } catch (RuntimeException | Error e) {
-      takeBack(turn); // Else each later thread would be one task behind.
-      throw e;
-    }
-  }
-
-  private synchronized void takeBack(Task task) {
-    waiting.computeIfPresent(
-        task.client(),
-        (any, tasks) -> {
-          tasks.remove(task);
-          return tasks.isEmpty() ? null : tasks;
-        });
   }
 
   private synchronized Runnable next() {

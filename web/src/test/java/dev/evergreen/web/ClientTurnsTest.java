@@ -84,4 +84,24 @@ final class ClientTurnsTest {
     runThreads();
     assertEquals(List.of("first", "later"), done);
   }
+
+  /** Seen: another's thread did it, and left its own task to nobody. */
+  @Test
+  void whatNoThreadCanBeHadForIsNotDone() {
+    var refusing =
+        new ClientTurns(
+            thread -> {
+              if (threads.size() == 2) {
+                runThreads();
+                throw new RejectedExecutionException();
+              }
+              threads.add(thread);
+            });
+    refusing.execute(new Asked("one", () -> done.add("first")));
+    refusing.execute(new Asked("one", () -> done.add("second")));
+    assertThrows(
+        RejectedExecutionException.class,
+        () -> refusing.execute(new Asked("two", () -> done.add("refused"))));
+    assertEquals(List.of("first", "second"), done);
+  }
 }

@@ -227,8 +227,7 @@ public final class NodeLinks implements Links, Reach, AutoCloseable {
     return link != null && link.wasConnected();
   }
 
-  @Override
-  public int connected() {
+  private int connected() {
     int connected = 0;
     for (var link : links.values()) {
       connected += link.isUp() ? 1 : 0;

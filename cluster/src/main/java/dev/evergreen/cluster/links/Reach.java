@@ -16,7 +16,4 @@ public interface Reach {
    * node was admitted; 0 if there is one, or the node was not admitted.
    */
   long brokenNanos(NodeId node);
-
-  /** How many nodes there is a connection to. */
-  int connected();
 }

@@ -99,8 +99,9 @@ public interface Storage extends AutoCloseable {
 
   /**
    * Gives a stored response another head, and perhaps other tags, as a validation does; the body
-   * stays. Nothing happens if the response was replaced, purged or evicted meanwhile, or if leases
-   * and the disk hold so much of the memory that there is none for it. May wait for the disk.
+   * stays. Nothing happens if the response was replaced, purged or evicted since it was found,
+   * though that was before the stamp, or if leases and the disk hold so much of the memory that
+   * there is none for it. May wait for the disk.
    *
    * @param stamp of before the origin was asked to validate
    * @return whether it was done

@@ -531,6 +531,10 @@ final class TieredStorage implements Storage {
     }
     Entry.check("head", head.length, 0, Entry.MAX_HEAD);
     var image = stored.image;
+    // By its new stamp it would come back. Of a purge behind this that is older, too.
+    if (marks.state(stored.present(), image) == Marks.State.GONE) {
+      return false;
+    }
     var key = MemorySegment.ofArray(image.bytes.copy(image.keyAt(), image.keyLength));
     var variant = image.bytes.copy(image.variantAt(), image.variantLength);
     var prefix = Image.prefix(Image.RESPONSE, tags(tags), key, variant, head);

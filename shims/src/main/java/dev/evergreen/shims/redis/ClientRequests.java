@@ -117,56 +117,22 @@ final class ClientRequests {
    */
   private int awaitLane(ByteBuffer bytes, int from, int end) throws IOException {
     int to = end;
-    boolean ends = endsPause(bytes, from, to);
-    while (!ends && to < bytes.capacity() && session.awaitMore()) {
+    var pauseEnd = new PauseEnd(from);
+    boolean ends = pauseEnd.isIn(bytes, to);
+    while (!ends && !pauseEnd.isInVain() && to < bytes.capacity() && session.awaitMore()) {
       int n = connection.tryRead(bytes.position(to));
       bytes.clear();
       if (n < 0) {
         break;
       }
       to += n;
-      ends = endsPause(bytes, from, to);
+      ends = pauseEnd.isIn(bytes, to);
     }
     if (ends) {
       session.unpause();
     }
     session.awaitLane();
     return to;
-  }
-
-  /** Whether a request to end a pause is there, and nothing before it that makes another of it. */
-  static boolean endsPause(ByteBuffer bytes, int from, int end) {
-    var scanner = new RequestScanner();
-    scanner.restart(from);
-    boolean queues = false;
-    while (true) {
-      var verb =
-          switch (scanner.scan(bytes, end)) {
-            case EMPTY -> Verb.SHARED;
-            case WHOLE -> Verb.of(scanner, bytes);
-            case LINE -> ofLine(bytes, scanner.began(), scanner.at);
-            case PART, STRANGE -> Verb.UNREAD;
-          };
-      if (verb == Verb.UNPAUSES && !queues) {
-        return true;
-      }
-      if (!verb.leavesLaterOnes()) {
-        return false;
-      }
-      queues = verb == Verb.MULTI || (queues && verb != Verb.EXEC && verb != Verb.DISCARD);
-    }
-  }
-
-  private static Verb ofLine(ByteBuffer bytes, int from, int to) {
-    if (holdsZero(bytes, from, to)) {
-      return Verb.UNREAD;
-    }
-    var words = Inline.split(bytes, from, to).orElse(List.of());
-    var array = ByteBuffer.wrap(Inline.asArray(words));
-    var scanner = new RequestScanner();
-    return scanner.scan(array, array.capacity()) == RequestScanner.Found.WHOLE
-        ? Verb.of(scanner, array)
-        : Verb.UNREAD;
   }
 
   /** Deals with more of a long request; false if the client is to go. */
@@ -260,7 +226,7 @@ final class ClientRequests {
     int next = requests.at;
     submit(batch);
     var words = Inline.split(bytes, from, next);
-    if (words.isEmpty() || holdsZero(bytes, from, next)) {
+    if (words.isEmpty() || Inline.holdsZero(bytes, from, next)) {
       return passOn(bytes, from, end, false, true);
     }
     boolean goesOn = true;
@@ -272,16 +238,6 @@ final class ClientRequests {
     requests.restart(next);
     batch.begin(bytes, next);
     return goesOn;
-  }
-
-  /** To Redis a line with a zero in it does not end. */
-  private static boolean holdsZero(ByteBuffer bytes, int from, int to) {
-    for (int i = from; i < to; i++) {
-      if (bytes.get(i) == 0) {
-        return true;
-      }
-    }
-    return false;
   }
 
   private boolean handleWords(List<byte[]> words, ByteBuffer bytes, int from, int to)

@@ -5,11 +5,13 @@ import dev.evergreen.fibers.Connection;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.ProtocolException;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Asks what the shim itself has to ask, by a connection that nobody else uses meanwhile. */
 final class Exchange {
@@ -72,8 +74,21 @@ final class Exchange {
     return ByteBuffer.allocate(Math.min(most, 2 * full.capacity())).put(full.flip());
   }
 
+  /** What is to be done when nothing has come for as long as the connection's time limit. */
+  interface OnSilence {
+    /** Returns if it is to be waited on. */
+    void isSilent() throws IOException;
+  }
+
   /** Sends requests together, and answers their replies, which must be short. */
   static List<Reply> ask(Connection connection, List<byte[]> requests) throws IOException {
+    return ask(connection, requests, null);
+  }
+
+  /** The same, where silence need not be the end. */
+  static List<Reply> ask(
+      Connection connection, List<byte[]> requests, @Nullable OnSilence onSilence)
+      throws IOException {
     for (var request : requests) {
       connection.write(request);
     }
@@ -87,7 +102,7 @@ final class Exchange {
         if (!buffer.hasRemaining()) {
           throw new ProtocolException("a reply to the shim's own requests is too long");
         }
-        if (connection.read(buffer) < 0) {
+        if (read(connection, buffer, onSilence) < 0) {
           throw new EOFException("the store has ended the connection");
         }
         while (replies.size() < requests.size() && scanner.scan(buffer, buffer.position())) {
@@ -108,5 +123,19 @@ final class Exchange {
       }
     }
     return replies;
+  }
+
+  private static int read(Connection connection, ByteBuffer into, @Nullable OnSilence onSilence)
+      throws IOException {
+    while (true) {
+      try {
+        return connection.read(into);
+      } catch (SocketTimeoutException e) {
+        if (onSilence == null) {
+          throw e;
+        }
+        onSilence.isSilent();
+      }
+    }
   }
 }

@@ -166,4 +166,14 @@ final class Inline {
   private static boolean isSpace(byte b) {
     return b == ' ' || (b >= 9 && b <= 13);
   }
+
+  /** To Redis a line with a zero in it does not end. */
+  static boolean holdsZero(ByteBuffer bytes, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (bytes.get(i) == 0) {
+        return true;
+      }
+    }
+    return false;
+  }
 }

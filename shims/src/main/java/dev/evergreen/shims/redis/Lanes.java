@@ -35,6 +35,9 @@ final class Lanes {
   /** Those to be joined no more, which clients may have. */
   private final Set<Lane> retired = new HashSet<>();
 
+  /** Those that are read, also if they were left. */
+  private final Set<Lane> all = new HashSet<>();
+
   /** Those that are to be waited for. */
   private final Map<Identity, Making> makings = new HashMap<>();
 
@@ -166,9 +169,31 @@ final class Lanes {
       try {
         lane.read();
       } finally {
+        forget(lane);
         ended.accept(lane);
       }
     }
+  }
+
+  private void forget(Lane lane) {
+    lock.lock();
+    try {
+      all.remove(lane);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends all that there are: they do not lead to the store any more. */
+  void endAll() {
+    List<Lane> present;
+    lock.lock();
+    try {
+      present = List.copyOf(all);
+    } finally {
+      lock.unlock();
+    }
+    present.forEach(Lane::close);
   }
 
   private void end(Making making, @Nullable Lane lane, @Nullable Throwable failure) {
@@ -181,6 +206,9 @@ final class Lanes {
         lanes.put(making.identity, lane);
       } else if (lane != null) {
         retired.add(lane);
+      }
+      if (lane != null) {
+        all.add(lane);
       }
     } finally {
       lock.unlock();

@@ -341,7 +341,7 @@ final class OutsideWatch extends Watch {
 
   /** Tells of keys that somebody has written, but for those that have expired. */
   private void tell(List<Bytes> keys) throws IOException {
-    try (var connection = shim.connect()) {
+    try (var connection = shim.connect(List.of()).connection()) {
       var databases = databases(connection);
       var there = there(connection, databases, keys);
       there.forEach(this::outside);

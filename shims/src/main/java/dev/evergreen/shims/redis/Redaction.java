@@ -102,7 +102,8 @@ final class Redaction {
 
   private @Nullable List<byte[]> hidden(List<byte[]> words) {
     return switch (word(words, 0)) {
-      case "auth" -> hide(words, words.size() > 2 ? 2 : 1, words.size());
+      // Where there are more words than a user's name and a password, all may be a password's.
+      case "auth" -> hide(words, words.size() == 3 ? 2 : 1, words.size());
       case "hello", "migrate" -> hideBehindKeys(words);
       case "config" -> word(words, 1).equals("set") ? hideSettings(words) : null;
       case "acl" ->
@@ -172,9 +173,12 @@ final class Redaction {
   private @Nullable List<byte[]> hideSettings(List<byte[]> words) {
     var hidden = new ArrayList<>(words);
     boolean found = false;
+    boolean inPairs = words.size() % 2 == 0;
     for (int i = 2; i + 1 < words.size(); i++) {
       if (isSecret(word(words, i))) {
-        hidden.set(i + 1, mark(words.get(i + 1)));
+        // Else it may be one of several words.
+        int end = inPairs ? i + 2 : words.size();
+        hidden = new ArrayList<>(hide(hidden, i + 1, end));
         found = true;
       }
     }
@@ -182,8 +186,8 @@ final class Redaction {
   }
 
   /**
-   * Passwords and their hashes begin with one of four signs, which stay; a rule that began with a
-   * bracket may have one in it.
+   * Passwords and their hashes begin with one of four signs, which stay, and of which one may have
+   * been set apart; a rule that began with a bracket may have one in it.
    */
   private @Nullable List<byte[]> hideRules(List<byte[]> words) {
     var hidden = new ArrayList<>(words);
@@ -195,6 +199,10 @@ final class Redaction {
         System.arraycopy(rule, 1, secret, 0, secret.length);
         hidden.set(i, Inline.join(new byte[] {rule[0]}, mark(secret)));
         found = true;
+        if (secret.length == 0 && i + 1 < words.size()) {
+          i++;
+          hidden.set(i, mark(words.get(i)));
+        }
       }
     }
     return found ? hidden : null;

@@ -47,6 +47,7 @@ public final class RedisShim implements AutoCloseable {
   private final AtomicBoolean closed = new AtomicBoolean();
   private final ConnectionLimit limit;
   private final @Nullable ScriptWatch scripts;
+  private final Set<Watch> watches = ConcurrentHashMap.newKeySet();
   private @Nullable Listener listener;
 
   private RedisShim(RedisShimSettings settings) {
@@ -86,19 +87,21 @@ public final class RedisShim implements AutoCloseable {
 
   private void begin() throws IOException {
     watch.begin();
+    fibers.spawn(watch::run);
     if (settings.outside) {
       var outside = new OutsideWatch(this);
+      watches.add(outside);
       var connection = outside.begin();
       tape.tell(outside::passes);
       fibers.spawn(() -> outside.run(connection));
     }
     if (scripts != null) {
+      watches.add(scripts);
       var connection = scripts.begin();
       fibers.spawn(() -> scripts.run(connection));
     }
     var made = listen();
     listener = made;
-    fibers.spawn(watch::run);
     fibers.spawn(() -> made.serve(this::serve, limit, refused -> refused.write(TOO_MANY)));
   }
 
@@ -194,26 +197,46 @@ public final class RedisShim implements AutoCloseable {
     return settings.sharing;
   }
 
+  /** A connection to the store, and what that has replied to what was asked first. */
+  record Introduced(Connection connection, List<Exchange.Reply> replies) {}
+
   /**
    * Makes a connection to the store that is the one on record: not to one that has come in its
    * place while that is not on record. None is older than that by which its process was met, as far
    * as that can be known: else it would be taken for one of a former recorder.
+   *
+   * @param requests what is asked first: once it is replied to, the store on record must show that
+   *     it is still there, and that it is not another one that has replied
    */
-  Connection connect() throws IOException {
+  Introduced connect(List<byte[]> requests) throws IOException {
     while (true) {
       int lives = watch.lives();
       var connection = upstream.connect();
       try {
         watch.awaitKnown();
+        if (watch.lives() == lives) {
+          var replies = Exchange.ask(connection, requests);
+          if (watch.isStill(lives)) {
+            return new Introduced(connection, replies);
+          }
+        }
       } catch (IOException | RuntimeException | Error e) {
         connection.close();
         throw e;
       }
-      if (watch.lives() == lives) {
-        return connection;
-      }
       connection.close();
     }
+  }
+
+  /**
+   * The store is another one: all connections that were made before are of no use, though they may
+   * not have ended where the store's machine has vanished. What comes by them would be put on
+   * record as if this one had said it.
+   */
+  void leaveFormerStore() {
+    lanes.endAll();
+    sessions.forEach(Session::failOwn);
+    watches.forEach(Watch::cut);
   }
 
   /** Lets some time pass. */
@@ -227,48 +250,44 @@ public final class RedisShim implements AutoCloseable {
 
   /** Makes an upstream that clients share, which Redis knows by what they have in common. */
   private @Nullable Lane open(Identity identity) throws IOException {
-    var connection = connect();
-    try {
-      var requests = new ArrayList<>(identity.introduction(names));
-      requests.add(Identity.request("PING"));
-      var replies = Exchange.ask(connection, requests);
-      var pong = replies.removeLast();
-      if (replies.stream().anyMatch(Exchange.Reply::isError)) {
-        connection.close();
-        return null;
-      }
-      return new Lane(
-          connection,
-          pong.text().startsWith("-NOAUTH"),
-          "shared by " + identity,
-          tape,
-          this::patienceNanos,
-          fibers,
-          names);
-    } catch (IOException | RuntimeException | Error e) {
-      connection.close();
-      throw e;
+    var requests = new ArrayList<>(identity.introduction(names));
+    requests.add(Identity.request("PING"));
+    var introduced = connect(requests);
+    var replies = new ArrayList<>(introduced.replies());
+    var pong = replies.removeLast();
+    if (replies.stream().anyMatch(Exchange.Reply::isError)) {
+      introduced.connection().close();
+      return null;
     }
+    return new Lane(
+        introduced.connection(),
+        pong.text().startsWith("-NOAUTH"),
+        "shared by " + identity,
+        tape,
+        this::patienceNanos,
+        fibers,
+        names);
   }
 
   /** Makes an upstream for one client, which Redis knows as it knows the client. */
   OwnUpstream open(Session session, Identity identity, String name, int database)
       throws IOException {
-    var connection = connect();
+    var introduction = identity.introduction(names);
+    var requests = new ArrayList<>(introduction);
+    if (!name.isEmpty()) {
+      requests.add(names.request("CLIENT", "SETNAME", name));
+    }
+    if (database != 0) {
+      requests.add(names.request("SELECT", String.valueOf(database)));
+    }
+    if (requests.isEmpty()) {
+      // Who was answered is in Redis's list of clients until all is over: see Leftovers.
+      requests.add(Identity.request("PING"));
+    }
+    var introduced = connect(requests);
+    var connection = introduced.connection();
+    var replies = introduced.replies();
     try {
-      var introduction = identity.introduction(names);
-      var requests = new ArrayList<>(introduction);
-      if (!name.isEmpty()) {
-        requests.add(names.request("CLIENT", "SETNAME", name));
-      }
-      if (database != 0) {
-        requests.add(names.request("SELECT", String.valueOf(database)));
-      }
-      if (requests.isEmpty()) {
-        // Who was answered is in Redis's list of clients until all is over: see Leftovers.
-        requests.add(Identity.request("PING"));
-      }
-      var replies = Exchange.ask(connection, requests);
       for (var reply : replies.subList(0, introduction.size())) {
         if (reply.isError()) {
           throw new IOException("Redis does not know the client any more: " + reply.text().strip());
@@ -294,11 +313,13 @@ public final class RedisShim implements AutoCloseable {
 
   /** Ends a pause by a connection of its own, if the identity may; of a pause only that is lost. */
   void unpause(Identity identity) {
-    try (var connection = connect()) {
-      // Who is not let in would be the default user to Redis.
-      if (Exchange.ask(connection, identity.introduction(names)).stream()
-          .noneMatch(Exchange.Reply::isError)) {
-        var _ = Exchange.ask(connection, List.of(names.request("CLIENT", "UNPAUSE")));
+    try {
+      var introduced = connect(identity.introduction(names));
+      try (var connection = introduced.connection()) {
+        // Who is not let in would be the default user to Redis.
+        if (introduced.replies().stream().noneMatch(Exchange.Reply::isError)) {
+          var _ = Exchange.ask(connection, List.of(names.request("CLIENT", "UNPAUSE")));
+        }
       }
     } catch (IOException | UncheckedIOException e) {
       LOG.log(Level.DEBUG, "a pause could not be ended", e);

@@ -55,6 +55,9 @@ final class RequestScanner {
   private long bodyLeft;
   private boolean refused;
 
+  /** Up to where no line ends that has begun. */
+  private int searched;
+
   /** Up to where the bytes are understood. */
   int at;
 
@@ -69,12 +72,14 @@ final class RequestScanner {
   void restart(int from) {
     phase = Phase.START;
     at = from;
+    searched = from;
   }
 
   /** The bytes that were not used up have moved. */
   void moved(int by) {
     at += by;
     began += by;
+    searched += by;
   }
 
   /** Where the present request begins. */
@@ -284,12 +289,13 @@ final class RequestScanner {
   }
 
   private Found scanLine(ByteBuffer bytes, int end) {
-    for (int i = at; i < end; i++) {
+    for (int i = Math.max(at, searched); i < end; i++) {
       if (bytes.get(i) == '\n') {
         at = i + 1;
         return Found.LINE;
       }
     }
+    searched = end;
     return Found.PART;
   }
 }

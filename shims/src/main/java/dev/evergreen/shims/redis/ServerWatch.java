@@ -1,10 +1,15 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.DeadlineException;
+import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.provenance.Skew;
 import dev.evergreen.provenance.StoreKind;
+import dev.evergreen.shims.Address;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.Upstream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
@@ -41,7 +46,13 @@ final class ServerWatch {
   private static final Pattern TIME =
       Pattern.compile("\\*2\r\n\\$[0-9]+\r\n([0-9]{1,12})\r\n\\$[0-9]+\r\n([0-9]{1,6})\r\n");
   private static final String RUN_ID = "run_id";
-  private static final Duration LONGEST_PATIENCE = Duration.ofHours(1);
+  private static final Duration LONGEST_THRESHOLD = Duration.ofHours(1);
+
+  /** How long it may be silent before it is asked by another connection. */
+  private static final Duration PATIENCE = Duration.ofSeconds(2);
+
+  /** How long it may take until it has said what it is. */
+  private static final Duration LONGEST_BEGINNING = Duration.ofSeconds(30);
 
   private final RedisShim shim;
   private final Upstream upstream;
@@ -49,6 +60,11 @@ final class ServerWatch {
   private final String user;
   private final String password;
   private @Nullable Connection connection;
+  private long nextLookNanos;
+
+  /** Which process it is; empty if it does not tell. */
+  private String process = "";
+
   private final Leftovers leftovers;
 
   /**
@@ -63,6 +79,15 @@ final class ServerWatch {
   private final Condition changed = lock.newCondition();
   private boolean known;
   private boolean failed;
+
+  /** How often somebody wanted to know whether it is there, and how many of them do know. */
+  private long asked;
+
+  private long answered;
+
+  /** Ends that nothing is asked. Written by who watches, under the lock if it is not null. */
+  private volatile @Nullable CancelScope resting;
+
   private List<String> facts = List.of();
 
   /** What is on record of how far the store's clock is ahead of the shim's. Read without it. */
@@ -95,19 +120,41 @@ final class ServerWatch {
     return clock;
   }
 
+  /** Begins to watch. */
+  void begin() throws IOException {
+    begin(LONGEST_BEGINNING);
+  }
+
   /**
-   * Begins to watch.
+   * The same.
    *
+   * @param limit how long it may take
    * @throws IOException if the store cannot be reached, or cannot be served; the message says why
    */
-  void begin() throws IOException {
+  void begin(Duration limit) throws IOException {
+    CancelScope.within(limit).run(this::meet);
+  }
+
+  private void meet() throws IOException {
     var made = connect();
     try {
       introduce(made);
-      connection = made;
+      goOnBy(made);
+    } catch (SocketTimeoutException e) {
+      made.close();
+      throw new SilentException(upstream.address(), e);
     } catch (IOException | RuntimeException | Error e) {
       made.close();
       throw e;
+    }
+  }
+
+  /** A store that can be reached, but does not say what it is. */
+  private static final class SilentException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    SilentException(Address address, IOException cause) {
+      super("Redis does not answer at " + address, cause);
     }
   }
 
@@ -130,7 +177,7 @@ final class ServerWatch {
             Identity.request("INFO", "server"),
             Identity.request("INFO", "replication"),
             Identity.request("CONFIG", "GET", "busy-reply-threshold")));
-    var replies = Exchange.ask(made, requests);
+    var replies = replies(made, requests);
     if (!password.isEmpty() && replies.removeFirst().isError()) {
       throw new IOException("Redis does not take the user and password that the shim was given");
     }
@@ -150,11 +197,17 @@ final class ServerWatch {
     var clock = compareClocks(made);
     var replication = replies.get(1).text();
     var found = facts(server.text(), replication);
-    leftovers.meet(made, field(server.text(), RUN_ID), first);
+    var met = field(server.text(), RUN_ID);
+    leftovers.meet(made, met, first);
+    shim.names.meet(made);
     if (first && "master".equals(field(replication, "role"))) {
       found.addAll(ofNothing(made));
     }
     first = false;
+    if (!process.isEmpty() && !met.isEmpty() && !process.equals(met)) {
+      shim.leaveFormerStore();
+    }
+    process = met;
     lock.lock();
     try {
       facts = found;
@@ -187,7 +240,7 @@ final class ServerWatch {
 
   private Skew compareOnce(Connection made) throws IOException {
     var before = tape.now();
-    var reply = Exchange.ask(made, List.of(Identity.request("TIME"))).getFirst();
+    var reply = reply(made, "TIME");
     var after = tape.now();
     var said = TIME.matcher(reply.text());
     if (!said.matches()) {
@@ -273,7 +326,7 @@ final class ServerWatch {
     if (isNamed()) {
       return false;
     }
-    var server = Exchange.ask(present, List.of(Identity.request("INFO", "server"))).getFirst();
+    var server = reply(present, "INFO", "server");
     return !field(server.text(), RUN_ID).isEmpty();
   }
 
@@ -287,7 +340,7 @@ final class ServerWatch {
   }
 
   private void look(Connection present) throws IOException {
-    var reply = Exchange.ask(present, List.of(Identity.request("INFO", "replication"))).getFirst();
+    var reply = reply(present, "INFO", "replication");
     var now = facts("", reply.text());
     var time = compareClocks(present);
     lock.lock();
@@ -326,7 +379,7 @@ final class ServerWatch {
   /** The store has another busy-reply-threshold, or one that was not known; 0 for none. */
   void setThreshold(long millis) {
     var read = Duration.ofMillis(millis);
-    threshold = read.isZero() || read.compareTo(LONGEST_PATIENCE) > 0 ? LONGEST_PATIENCE : read;
+    threshold = read.isZero() || read.compareTo(LONGEST_THRESHOLD) > 0 ? LONGEST_THRESHOLD : read;
   }
 
   private static final List<String> OF_NOTHING =
@@ -397,6 +450,9 @@ final class ServerWatch {
       try {
         awaitEnd();
         begin();
+      } catch (SilentException e) {
+        // Who waits for it waits on, as it would without the shim.
+        LOG.log(Level.DEBUG, "the store is silent", e);
       } catch (IOException | UncheckedIOException e) {
         LOG.log(Level.DEBUG, "the store is not there", e);
         isUnknown(true);
@@ -411,34 +467,185 @@ final class ServerWatch {
   }
 
   private void awaitEnd() {
-    var present = connection;
-    connection = null;
-    if (present != null) {
-      try (present) {
-        present.readTimeout(BETWEEN_LOOKS);
-        while (isThere(present)) {
-          // Whatever Redis says unasked, it is there.
-        }
-      } catch (IOException | UncheckedIOException e) {
-        LOG.log(Level.DEBUG, "the store has gone", e);
-      } finally {
-        isUnknown(false);
+    try {
+      for (var present = connection; present != null && isThere(present); present = connection) {
+        // It is the store that is on record.
       }
+    } catch (IOException | UncheckedIOException e) {
+      LOG.log(Level.DEBUG, "the store has gone", e);
+    } finally {
+      isUnknown(false);
+      goOnBy(null);
     }
   }
 
-  private boolean isThere(Connection present) throws IOException {
-    try {
-      return present.read(ByteBuffer.allocate(64)) >= 0;
-    } catch (SocketTimeoutException e) {
-      present.readTimeout(LONGEST_PATIENCE);
-      if (saysItsNameAtLast(present)) {
-        introduce(present);
-      } else {
-        look(present);
-      }
-      present.readTimeout(BETWEEN_LOOKS);
-      return true;
+  private void goOnBy(@Nullable Connection next) {
+    var before = connection;
+    connection = next;
+    nextLookNanos = System.nanoTime();
+    if (before != null) {
+      before.close();
     }
+  }
+
+  /** False when it has gone, or another one is there. */
+  private boolean isThere(Connection present) throws IOException {
+    var rest = CancelScope.within(Duration.ofNanos(nextLookNanos - System.nanoTime()));
+    if (awaitsQuestion(rest)) {
+      try {
+        rest.run(present::awaitInput);
+        // Whatever Redis says unasked, it is there.
+        return present.tryRead(ByteBuffer.allocate(64)) >= 0;
+      } catch (WaitCancelledException | DeadlineException e) {
+        LOG.log(Level.TRACE, "it is to be asked something", e);
+      } finally {
+        resting = null;
+      }
+    }
+    long question = asked();
+    present.readTimeout(PATIENCE);
+    try {
+      ask(present);
+    } catch (ReplacedException e) {
+      LOG.log(Level.DEBUG, "the store is asked by another connection", e);
+    }
+    isAnswered(question);
+    return true;
+  }
+
+  private void ask(Connection present) throws IOException {
+    if (System.nanoTime() - nextLookNanos < 0) {
+      var _ = reply(present, "PING");
+    } else if (saysItsNameAtLast(present)) {
+      introduce(present);
+    } else {
+      look(present);
+      nextLookNanos = System.nanoTime() + BETWEEN_LOOKS.toNanos();
+    }
+  }
+
+  private Exchange.Reply reply(Connection which, String... request) throws IOException {
+    return replies(which, List.of(Identity.request(request))).getFirst();
+  }
+
+  private List<Exchange.Reply> replies(Connection which, List<byte[]> requests) throws IOException {
+    return Exchange.ask(which, requests, which == connection ? this::isSilent : null);
+  }
+
+  /** By another connection the store has said that it is the same. */
+  private static final class ReplacedException extends IOException {
+    private static final long serialVersionUID = 1;
+  }
+
+  /**
+   * It does not answer: it may be slow, or its machine have vanished without a word, and another
+   * one have come in its place. That is asked by other connections, until one is answered.
+   */
+  private void isSilent() throws IOException {
+    switch (whoIsThere()) {
+      case SAME -> throw new ReplacedException();
+      case ANOTHER -> throw new EOFException("another store is there");
+      case NOBODY -> LOG.log(Level.DEBUG, "the store is silent");
+    }
+  }
+
+  private enum Found {
+    SAME,
+    ANOTHER,
+    /** Or one that is too busy to say which it is; if it is the same it says that here, too. */
+    NOBODY
+  }
+
+  /** Asks it by a new connection, which is used from then on if it is the same. */
+  private Found whoIsThere() {
+    try {
+      return CancelScope.within(PATIENCE)
+          .call(
+              () -> {
+                var made = upstream.connect();
+                var found = Found.NOBODY;
+                try {
+                  found = whoIs(made);
+                } finally {
+                  if (found != Found.SAME) {
+                    made.close();
+                  }
+                }
+                if (found == Found.SAME) {
+                  goOnBy(made);
+                }
+                return found;
+              });
+    } catch (IOException | UncheckedIOException e) {
+      LOG.log(Level.DEBUG, "nobody answers in the store's place", e);
+      return Found.NOBODY;
+    }
+  }
+
+  private Found whoIs(Connection made) throws IOException {
+    var requests = new ArrayList<>(shim.introduction());
+    requests.add(Identity.request("INFO", "server"));
+    var server = Exchange.ask(made, requests).getLast();
+    if (server.text().startsWith("-BUSY")) {
+      return Found.NOBODY;
+    }
+    return !process.isEmpty() && process.equals(field(server.text(), RUN_ID))
+        ? Found.SAME
+        : Found.ANOTHER;
+  }
+
+  /** Whether nobody wants to know whether it is there; who does cancels the scope. */
+  private boolean awaitsQuestion(CancelScope rest) {
+    lock.lock();
+    try {
+      resting = asked == answered ? rest : null;
+      return resting != null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long asked() {
+    lock.lock();
+    try {
+      return asked;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void isAnswered(long question) {
+    lock.lock();
+    try {
+      answered = question;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Whether the store that is on record is still there, and the same as after so many {@link
+   * #lives}. Blocks until it has answered, or another one has.
+   */
+  boolean isStill(int life) {
+    lock.lock();
+    try {
+      long mine = ++asked;
+      var rest = resting;
+      if (rest != null) {
+        rest.cancel();
+      }
+      while (answered < mine && isKnownSince(life)) {
+        changed.awaitUninterruptibly();
+      }
+      return isKnownSince(life);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean isKnownSince(int life) {
+    return known && lives == life && !shim.isClosed();
   }
 }

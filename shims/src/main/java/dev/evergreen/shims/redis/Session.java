@@ -74,6 +74,9 @@ final class Session {
 
   private volatile boolean closed;
 
+  /** What is done for the client beside its own fiber ends with it. */
+  private final CancelScope lifetime = CancelScope.open();
+
   /**
    * A request cannot be dealt with yet, and nothing of it was: the lane owes replies to what was
    * asked before, and does not answer.
@@ -647,7 +650,15 @@ final class Session {
   /** Has a pause end, as whoever the client is, before its own request to do so has its turn. */
   void unpause() {
     var identity = profile.identity();
-    shim.fibers.spawn(() -> shim.unpause(identity));
+    shim.fibers.spawn(() -> lifetime.run(() -> shim.unpause(identity)));
+  }
+
+  /** The store is another one: what is asked of the one before has no reply. */
+  void failOwn() {
+    var present = own;
+    if (present != null) {
+      present.fail();
+    }
   }
 
   /** Waits for a lane that is being made; not if the client goes away meanwhile. */
@@ -758,6 +769,7 @@ final class Session {
 
   private void close() {
     closed = true;
+    lifetime.cancel();
     wake();
     output.close();
     var present = own;

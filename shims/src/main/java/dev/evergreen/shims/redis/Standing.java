@@ -240,8 +240,9 @@ final class Standing {
   /** Whether the reply may be one of those that tell that the connection is another one now. */
   private boolean mayBeOfConnection(boolean refused) {
     var word = reply.word();
+    // Who is not known is refused before the command is looked at, but where that lets anybody in.
     return refused
-        ? !word.startsWith("ERR unknown comm")
+        ? !word.startsWith("ERR unknown comm") && !word.startsWith("NOAUTH Auth")
         : queued.isOpen() || reply.kind() == '+' || isConfirmation() || word.equals("server");
   }
 

@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What the shim learns by a connection of its own, which is made again whenever it has ended. */
 abstract class Watch {
@@ -16,13 +18,16 @@ abstract class Watch {
 
   final RedisShim shim;
 
+  /** By which it listens. */
+  private volatile @Nullable Connection present;
+
   Watch(RedisShim shim) {
     this.shim = shim;
   }
 
   /** Makes the connection, and asks for what is to be told. */
   final Connection begin() throws IOException {
-    var made = shim.connect();
+    var made = shim.connect(List.of()).connection();
     try {
       ask(made);
       return made;
@@ -62,6 +67,7 @@ abstract class Watch {
   /** Answers whether nothing has failed but the connection. */
   private boolean listen(Opening opening) {
     try (var connection = opening.open()) {
+      present = connection;
       listen(connection);
       return true;
     } catch (IOException | UncheckedIOException e) {
@@ -70,6 +76,16 @@ abstract class Watch {
     } catch (RuntimeException | Error e) {
       LOG.log(level(shim), "what the store tells could not be taken", e);
       return false;
+    } finally {
+      present = null;
+    }
+  }
+
+  /** It is to listen to another store. */
+  final void cut() {
+    var connection = present;
+    if (connection != null) {
+      connection.close();
     }
   }
 

@@ -210,9 +210,10 @@ class BusyTest {
   }
 
   /** As if the lane had owed its replies for so long. */
-  private static void hasBeenSilent(Shimmed shimmed, Duration time) throws IOException {
+  private static Lane hasBeenSilent(Shimmed shimmed, Duration time) throws IOException {
     var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, over -> {}));
     lane.progressNanos = System.nanoTime() - time.toNanos();
+    return lane;
   }
 
   /** It does not begin to count when somebody begins to wait. */
@@ -283,18 +284,22 @@ class BusyTest {
             ? "PING\r\n".repeat(3 * Session.MOST_AT_ONCE)
             : requests.replace(";", "\r\n") + "\r\n";
     for (boolean later : new boolean[] {false, true}) {
-      try (var shimmed = shimmed();
+      try (var shimmed = patient();
           var writing = shimmed.client();
           var client = shimmed.client()) {
-        assertEquals("+PONG\r\n", client.ask("PING"));
-        var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, over -> {}));
         pauseLane(shimmed, writing, client);
-        client.send(all(GET, Inline.ascii(between)));
+        client.send(GET);
+        // Behind the write. By another lane it would be replied to, and Redis hold back a script
+        // that comes next, and all behind that on its connection: also the end of the pause.
+        shimmed.awaitSent();
+        var lane = hasBeenSilent(shimmed, Duration.ofHours(1).minusMillis(100));
+        var end = all(UNPAUSE, Identity.request("ECHO", "the end"));
+        client.send(later ? Inline.ascii(between) : all(Inline.ascii(between), end));
         while (later && !lane.isStuck()) {
           Thread.onSpinWait();
         }
-        client.send(all(UNPAUSE, Identity.request("ECHO", "the end")));
-        assertReadsWhatIsWritten(client.reply());
+        client.send(later ? end : new byte[0]);
+        assertEquals("$1\r\nw\r\n", client.reply());
         var rest = client.readUntil("the end\r\n");
         assertTrue(rest.startsWith(reply), rest);
         assertTrue(rest.endsWith("+OK\r\n$7\r\nthe end\r\n"), rest);
@@ -309,7 +314,14 @@ class BusyTest {
 
   private static boolean endsPause(String... said) {
     var all = ByteBuffer.wrap(String.join("", said).getBytes(StandardCharsets.ISO_8859_1));
-    return ClientRequests.endsPause(all, 0, all.capacity());
+    boolean atOnce = new PauseEnd(0).isIn(all, all.capacity());
+    var inPieces = new PauseEnd(0);
+    int end = 0;
+    while (end < all.capacity() && !inPieces.isIn(all, end)) {
+      end++;
+    }
+    assertEquals(atOnce, inPieces.isIn(all, end), "however it is cut");
+    return atOnce;
   }
 
   @Test
@@ -382,11 +394,52 @@ class BusyTest {
     awaitPaused(shimmed);
   }
 
-  /** Returns when Redis holds back a SET. */
+  /** Returns when Redis holds back a SET, which is not the one that the lane has said before. */
   private static void awaitPaused(Shimmed shimmed) throws IOException {
-    while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=set")) {
+    while (shimmed
+        .redis
+        .ask("CLIENT", "LIST")
+        .lines()
+        .noneMatch(line -> line.contains(" flags=b ") && line.contains(" cmd=set "))) {
       Thread.onSpinWait();
     }
+  }
+
+  /** It does not count when the client has gone, or was let go. */
+  @Test
+  void whatEndsAPauseForAClientEndsWithIt() throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + gate.port()).withPatience(Duration.ofMillis(300)));
+        var client = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertEquals("+OK\r\n", redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      gate.mute();
+      long before = gate.connections();
+      client.send(all(Identity.request("SET", "k", "w"), UNPAUSE));
+      while (gate.connections() == before) {
+        Thread.onSpinWait();
+      }
+      // The lane.
+      redis.ask("CLIENT", "KILL", "ID", idOfPaused(redis));
+      assertEquals("", client.rest());
+      while (gate.connections() >= before) {
+        assertFalse(Thread.currentThread().isInterrupted(), "somebody waits still");
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  private static String idOfPaused(RedisServer redis) {
+    return redis
+        .ask("CLIENT", "LIST")
+        .lines()
+        .filter(line -> line.contains(" flags=b "))
+        .map(line -> line.replaceAll("^id=(\\d+) .*", "$1"))
+        .findFirst()
+        .orElseThrow();
   }
 
   /** Redis does not read on from the connection whose script it runs. */

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
 /**
@@ -29,6 +30,10 @@ final class Gate implements AutoCloseable {
   private final List<Socket> queue = new ArrayList<>();
   private final ConcurrentLinkedQueue<Socket> sockets = new ConcurrentLinkedQueue<>();
   private volatile CountDownLatch opened = new CountDownLatch(0);
+  private final CountDownLatch closed = new CountDownLatch(1);
+
+  /** How often all that there was has vanished. */
+  private final AtomicInteger vanished = new AtomicInteger();
 
   Gate(RedisServer redis) throws IOException {
     port = redis.port;
@@ -96,13 +101,14 @@ final class Gate implements AutoCloseable {
   }
 
   private void join(Socket near) {
+    int before = vanished.get();
     try (near;
         var far = new Socket(InetAddress.getLoopbackAddress(), port)) {
       sockets.add(far);
       near.setTcpNoDelay(true);
       far.setTcpNoDelay(true);
-      var back = Thread.ofVirtual().start(() -> pass(far, near));
-      pass(near, far);
+      var back = Thread.ofVirtual().start(() -> pass(far, near, before));
+      pass(near, far, before);
       back.join();
     } catch (IOException e) {
       // One of them has gone.
@@ -112,14 +118,38 @@ final class Gate implements AutoCloseable {
     }
   }
 
-  private static void pass(Socket from, Socket to) {
+  private void pass(Socket from, Socket to, int before) {
+    var bytes = new byte[1 << 14];
     try {
-      from.getInputStream().transferTo(to.getOutputStream());
+      for (int n = 0; n >= 0; n = from.getInputStream().read(bytes)) {
+        awaitEnd(before);
+        to.getOutputStream().write(bytes, 0, n);
+      }
+      awaitEnd(before);
       to.shutdownOutput();
     } catch (IOException e) {
       // One of them has ended it.
       return;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
+  }
+
+  /** Of what has vanished no end is told. */
+  private void awaitEnd(int before) throws InterruptedException {
+    if (vanished.get() != before) {
+      closed.await();
+    }
+  }
+
+  /**
+   * Nothing more comes of all that there is, not even its end, as if a machine had vanished.
+   *
+   * @param next before which it stands from now on
+   */
+  void vanish(RedisServer next) {
+    port = next.port;
+    vanished.incrementAndGet();
   }
 
   /** Ends all that there is, and stands before another one from now on. */
@@ -138,6 +168,7 @@ final class Gate implements AutoCloseable {
       socket.close();
     }
     open();
+    closed.countDown();
   }
 
   @Override

@@ -267,4 +267,71 @@ class RenamedTest {
       }
     }
   }
+
+  /**
+   * Seen: the shim itself said the old name, and the client heard that there is no such command.
+   */
+  @Test
+  void theShimItselfSaysTheNamesOfTheStoreThatIsThere() throws Exception {
+    try (var redis = RedisServer.start();
+        var renamed = RedisServer.start("--rename-command", "SELECT", "go");
+        var gate = new Gate(renamed);
+        var shim = RedisShim.start(Shimmed.settings("127.0.0.1:" + gate.port()))) {
+      assertEquals("+OK\r\n", Talk.served(Shimmed.port(shim), "go", "1"));
+      gate.turnTo(redis);
+      assertEquals("+PONG\r\n", Talk.served(Shimmed.port(shim), "PING"));
+      try (var client = Talk.to(Shimmed.port(shim))) {
+        assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+        assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+        assertEquals("*-1\r\n", client.ask("BLPOP", "none", "0.01"));
+        assertEquals("$1\r\nv\r\n", client.ask("GET", "k"));
+      }
+    }
+  }
+
+  /** Seen: a connection for each. */
+  @Test
+  void oneConnectionIsEnoughToAskForAllNames() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      assertTrue(client.ask("nobody").startsWith("-ERR unknown"));
+      long before = received(shimmed.redis);
+      for (int i = 0; i < 1_100; i++) {
+        assertTrue(client.ask("nobody" + i).startsWith("-ERR unknown"));
+      }
+      // Each question of how many there were is one, too.
+      assertEquals(before + 1, received(shimmed.redis));
+      shimmed.redis.ask("CLIENT", "KILL", "TYPE", "normal");
+      assertTrue(Talk.served(shimmed.port(), "nobody").startsWith("-ERR unknown"));
+    }
+  }
+
+  private static long received(RedisServer redis) {
+    var stats = redis.ask("INFO", "stats");
+    return Long.parseLong(ServerWatch.field(stats, "total_connections_received"));
+  }
+
+  /** Who is not let in is told so, whatever the name stands for: its connection is as it was. */
+  @Test
+  void whoIsNotLetInYetIsTheSameClientAfterAStrangeName() throws IOException {
+    var there = new Recorded(directory);
+    try (var redis =
+            RedisServer.start(
+                "--requirepass pw --rename-command INCR plus --rename-command COMMAND tell"
+                    .split(" ", -1));
+        var recording = there.record(SpoolSettings.DEFAULT);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + redis.port)
+                    .withAccount("default", "pw")
+                    .withSpool(recording.spool()));
+        var client = Talk.to(Shimmed.port(shim))) {
+      assertTrue(client.ask("plus", "n").startsWith("-NOAUTH"));
+      assertEquals("+OK\r\n", client.ask("AUTH", "pw"));
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(30)), "not loaded");
+    }
+    var answer = there.ask("0", "GET k");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+  }
 }
