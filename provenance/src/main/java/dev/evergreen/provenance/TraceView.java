@@ -103,7 +103,10 @@ public final class TraceView {
       lines.add(only ? "because of" : i == 0 ? "either because of" : "or because of");
       var elements = answer.witnesses().get(i).elements();
       if (elements.isEmpty()) {
-        lines.add("  nothing: a store to which nobody has written since it began answers so");
+        lines.add(
+            isKnown(answer)
+                ? "  nothing: an empty store answers so"
+                : "  nothing that is on record");
       }
       for (var element : elements) {
         lines.add("  " + line(element));

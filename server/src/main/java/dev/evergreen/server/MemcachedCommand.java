@@ -334,7 +334,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       server.awaitEnd();
       return ExitCode.OK;
     } catch (IOException | IllegalArgumentException e) {
-      spec.commandLine().getErr().println("memcached: " + Reasons.of(e));
+      spec.commandLine().getErr().println("memcached: " + Reasons.of(e, "-p, -l, -s or --metrics"));
       return ExitCode.SOFTWARE;
     }
   }
@@ -417,11 +417,14 @@ public final class MemcachedCommand implements Callable<Integer> {
     check(
         List.of("auto", "ascii", "binary").contains(protocol),
         "-B must be auto, ascii or binary, but is " + protocol);
-    check(memory > 0, "-m must be positive");
-    check(connections > 0, "-c must be positive");
-    check(requests > 0, "-R must be positive");
-    check(backlog > 0, "-b must be positive");
-    check(threads == null || threads > 0, "-t must be positive");
+    check(memory > 0, "-m must be positive, but is " + memory);
+    check(
+        (long) memory * MIB <= Quantities.memoryHere(),
+        Quantities.beyondMemory("-m", (long) memory * MIB));
+    check(connections > 0, "-c must be positive, but is " + connections);
+    check(requests > 0, "-R must be positive, but is " + requests);
+    check(backlog > 0, "-b must be positive, but is " + backlog);
+    check(threads == null || threads > 0, "-t must be positive, but is " + threads);
     check(writeTimeout.isPositive(), "--write-timeout must be positive");
     check(leastRate > 0, "--least-rate must be positive");
     check(
@@ -490,10 +493,14 @@ public final class MemcachedCommand implements Callable<Integer> {
       return (int) Math.min(MIB, (long) memory * MIB / 2);
     }
     var number = itemSize.toLowerCase(Locale.ROOT);
-    check(number.matches("[0-9]{1,9}[km]?"), "-I must be a size such as 512k, but is " + itemSize);
+    check(
+        number.matches("[0-9]{1,9}[km]?"),
+        "-I must be a size from 1k to 1024m, such as 512k, but is " + itemSize);
     long unit = number.endsWith("k") ? 1024 : number.endsWith("m") ? MIB : 1;
     long size = Long.parseLong(number.replaceAll("[km]", "")) * unit;
-    check(size >= LEAST_ITEM && size <= 1024L * MIB, "-I must be between 1k and 1024m");
+    check(
+        size >= LEAST_ITEM && size <= 1024L * MIB,
+        "-I must be between 1k and 1024m, but is " + itemSize);
     return (int) size;
   }
 
@@ -551,7 +558,10 @@ public final class MemcachedCommand implements Callable<Integer> {
     var secure = new HashMap<String, String>();
     for (var option : extended) {
       var value = option.substring(option.indexOf('=') + 1);
-      if (option.matches("idle_timeout=[0-9]{1,9}")) {
+      if (option.startsWith("idle_timeout=")) {
+        check(
+            value.matches("[0-9]{1,9}"),
+            "-o idle_timeout must be a number of seconds, but is " + value);
         settings = settings.withIdleTimeout(Duration.ofSeconds(Long.parseLong(value)));
       } else if (tls && option.matches("ssl_(chain_cert|key|ca_cert|verify_mode|min_version)=.+")) {
         secure.put(option.substring(0, option.indexOf('=')), value);

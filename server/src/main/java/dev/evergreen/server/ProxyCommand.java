@@ -52,7 +52,7 @@ public final class ProxyCommand implements Callable<Integer> {
       ended.await();
       return ExitCode.OK;
     } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
-      spec.commandLine().getErr().println("proxy: " + Reasons.of(e));
+      spec.commandLine().getErr().println("proxy: " + Reasons.of(e, "--listen or --admin"));
       return ExitCode.SOFTWARE;
     }
   }

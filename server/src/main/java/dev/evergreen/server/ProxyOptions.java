@@ -289,9 +289,11 @@ final class ProxyOptions {
         forward || !origins.isEmpty(),
         "--origin is missing, such as --origin http://127.0.0.1:3000");
     check(!forward || origins.isEmpty(), "--forward and --origin exclude each other");
-    check(connections > 0, "--connections must be positive");
-    check(originConnections > 0, "--origin-connections must be positive");
-    check(threads == null || threads > 0, "--threads must be positive");
+    check(connections > 0, "--connections must be positive, but is " + connections);
+    check(
+        originConnections > 0,
+        "--origin-connections must be positive, but is " + originConnections);
+    check(threads == null || threads > 0, "--threads must be positive, but is " + threads);
     check(
         tunnelPorts.stream().allMatch(port -> port > 0 && port <= 0xFFFF),
         "--tunnel-port must be 1 to 65535");
@@ -371,6 +373,7 @@ final class ProxyOptions {
 
   private StorageOptions storage() {
     check((disk == null) == (diskDirectory == null), "--disk and --disk-dir belong together");
+    check(memory <= Quantities.memoryHere(), Quantities.beyondMemory("--memory", memory));
     var options = StorageOptions.memory(stored(memory));
     return disk == null || diskDirectory == null ? options : options.onDisk(diskDirectory, disk);
   }
@@ -413,10 +416,8 @@ final class ProxyOptions {
         colon >= 0 && number.matches("[0-9]{1,5}") && Integer.parseInt(number) <= 0xFFFF,
         "an address is HOST:PORT, such as 127.0.0.1:8080, but is " + text);
     var name = text.substring(0, colon).replaceAll("[\\[\\]]", "");
-    var address =
-        name.isEmpty()
-            ? new InetSocketAddress(Integer.parseInt(number))
-            : new InetSocketAddress(name, Integer.parseInt(number));
+    check(!name.isEmpty(), "say 0.0.0.0%s for all addresses, not only %s".formatted(text, text));
+    var address = new InetSocketAddress(name, Integer.parseInt(number));
     check(!address.isUnresolved(), "there is no host " + name);
     return address;
   }

@@ -1,6 +1,8 @@
 package dev.evergreen.server;
 
+import com.sun.management.OperatingSystemMXBean;
 import dev.evergreen.settings.Settings;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.function.Function;
 import picocli.CommandLine.ITypeConverter;
@@ -48,6 +50,20 @@ final class Quantities {
       }
       return Integer.valueOf(value);
     }
+  }
+
+  /**
+   * The memory of the machine, or of the container, in bytes. Who asks for more is to be told so:
+   * the JVM would end at once, and not say by which option.
+   */
+  static long memoryHere() {
+    return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
+        .getTotalMemorySize();
+  }
+
+  static String beyondMemory(String option, long bytes) {
+    return "%s must be at most the memory of %d MiB that is here, but is %d MiB"
+        .formatted(option, memoryHere() >> 20, bytes >> 20);
   }
 
   private static <T> T read(String value, Function<String, T> reader) {

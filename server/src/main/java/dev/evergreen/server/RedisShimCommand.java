@@ -259,10 +259,10 @@ final class RedisShimCommand implements Callable<Integer> {
     check(
         clientCertificate == null || to.tls(),
         "--tls-client-cert is shown to a Redis at --upstream tls:host:port, but that is " + to);
-    check(clients > 0, "--max-clients must be positive");
+    check(clients > 0, "--max-clients must be positive, but is " + clients);
     check(spill > 0, "--spill must be positive");
     check(keepSize >= Retention.LEAST_BYTES, "--keep-size must be at least 1MiB");
-    check(threads == null || threads > 0, "--threads must be positive");
+    check(threads == null || threads > 0, "--threads must be positive, but is " + threads);
     check(spin.compareTo(LONGEST_SPIN) <= 0, "--spin must be at most 1ms");
     check(
         metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
@@ -291,7 +291,7 @@ final class RedisShimCommand implements Callable<Integer> {
   }
 
   private String reason(Exception e) {
-    var reason = Reasons.of(e);
+    var reason = Reasons.of(e, "--listen or --metrics");
     return clientCertificate == null && reason.contains(WANTS_CERTIFICATE)
         ? reason + ": Redis asks for a certificate; give --tls-client-cert and --tls-client-key"
         : reason;

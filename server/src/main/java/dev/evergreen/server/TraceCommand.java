@@ -178,7 +178,7 @@ public final class TraceCommand implements Runnable {
         new CountDownLatch(1).await();
         return ExitCode.OK;
       } catch (IOException e) {
-        return failed(Reasons.of(e));
+        return failed(Reasons.of(e, "--listen"));
       } catch (UnresolvedAddressException e) {
         return failed("--listen: no address is known of " + listen);
       }

@@ -94,6 +94,9 @@ public final class WhyCommand extends TraceOptions {
     check(limit > 0, "--limit must be positive");
     check(row == null || row > 0, "--row must be positive");
     check(within >= 0, "--within must not be negative");
+    check(
+        space.matches("[0-9]{1,9}"),
+        "--space must be the number of a database, such as 0, but is " + space);
     awaitLoaded(trace);
     long before = before(trace);
     long epoch = trace.epoch(before);

@@ -397,6 +397,8 @@ class MemcachedCommandTest {
   @ValueSource(
       strings = {
         "-U 11211",
+        "-o idle_timeout=x",
+        "-m 900000000",
         "-Z",
         "-Z -o ssl_chain_cert=none.pem,ssl_verify_mode=2",
         "-Z -o ssl_chain_cert=none.pem,ssl_min_version=1",

@@ -103,6 +103,7 @@ class WhyCommandTest {
     assertTrue(run(1, "why", "redis", "--within", "1e-10", "GET", "a").contains("takes longer"));
     assertTrue(run(0, "why", "redis", "--within", "0", "GET", "a").startsWith("GET a -> 1"));
     assertTrue(run(2, "why", "redis", "--within", "-1", "GET", "a").contains("--within must"));
+    assertTrue(run(2, "why", "redis", "--space", "x", "GET", "a").contains("--space must"));
   }
 
   @Test

@@ -245,7 +245,7 @@ public final class Chirper implements Callable<Integer> {
     try {
       return server.serveMemcached(port);
     } catch (IOException e) {
-      throw new IOException(e.getMessage() + " --memcached chooses it, 0 is any free one.", e);
+      throw new IOException(e.getMessage() + "; --memcached chooses it, 0 is any free one.", e);
     }
   }
 
