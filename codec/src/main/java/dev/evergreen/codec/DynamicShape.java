@@ -101,9 +101,9 @@ final class DynamicShape extends Shape {
     boolean changed = false;
     for (int i = 0; i < components.length; i++) {
       Object frozen = freeze(components[i], walk);
-      if (frozen != components[i] && access.accepts(i, frozen)) {
+      if (access.accepts(i, frozen)) {
+        changed |= frozen != components[i] || !access.keeps(value, i, frozen);
         components[i] = frozen;
-        changed = true;
       }
     }
     try {

@@ -4,17 +4,22 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.RecordComponent;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** The canonical constructor and the accessors of a record class, as method handles. */
+/**
+ * The canonical constructor, the accessors and the fields of a record class, as method handles.
+ * Accessors say what a record is worth, as they may be the application's; but one that answers
+ * copies says nothing of who can change what is copied. That is decided by the fields.
+ */
 final class RecordAccess {
   private static final ClassValue<Optional<RecordAccess>> RECORDS =
       new ClassValue<>() {
@@ -34,13 +39,22 @@ final class RecordAccess {
   private final Class<?> type;
   private final Class<?>[] types;
   private final MethodHandle[] accessors;
+
+  /** The accessor where a package is not open; null where nothing can change what is there. */
+  private final @Nullable MethodHandle[] fields;
+
   private final MethodHandle constructor;
 
   private RecordAccess(
-      Class<?> type, Class<?>[] types, MethodHandle[] accessors, MethodHandle constructor) {
+      Class<?> type,
+      Class<?>[] types,
+      MethodHandle[] accessors,
+      @Nullable MethodHandle[] fields,
+      MethodHandle constructor) {
     this.type = type;
     this.types = types;
     this.accessors = accessors;
+    this.fields = fields;
     this.constructor = constructor;
   }
 
@@ -53,6 +67,7 @@ final class RecordAccess {
   static RecordAccess of(Class<?> type) {
     RecordComponent[] components = type.getRecordComponents();
     var accessors = new MethodHandle[components.length];
+    var fields = new @Nullable MethodHandle[components.length];
     var types = new Class<?>[components.length];
     MethodHandles.Lookup lookup = MethodHandles.lookup();
     try {
@@ -61,6 +76,7 @@ final class RecordAccess {
         accessor.setAccessible(true);
         accessors[i] = lookup.unreflect(accessor).asType(READ);
         types[i] = components[i].getType();
+        fields[i] = mayHold(types[i]) ? field(type, components[i], accessors[i]) : null;
       }
       Constructor<?> constructor = type.getDeclaredConstructor(types);
       constructor.setAccessible(true);
@@ -70,7 +86,7 @@ final class RecordAccess {
               .unreflectConstructor(constructor)
               .asFixedArity()
               .asSpreader(Object[].class, types.length);
-      return new RecordAccess(type, types, accessors, create.asType(CREATE));
+      return new RecordAccess(type, types, accessors, fields, create.asType(CREATE));
     } catch (ReflectiveOperationException | InaccessibleObjectException e) {
       throw new NotAValueException(
           type.getTypeName()
@@ -79,6 +95,19 @@ final class RecordAccess {
               + "\" in module-info.java",
           e);
     }
+  }
+
+  private static MethodHandle field(Class<?> type, RecordComponent component, MethodHandle accessor)
+      throws ReflectiveOperationException {
+    Field field = type.getDeclaredField(component.getName());
+    return field.trySetAccessible()
+        ? MethodHandles.lookup().unreflectGetter(field).asType(READ)
+        : accessor;
+  }
+
+  /** Whether what is of this class may hold what can be changed; arrays are copied anyway. */
+  private static boolean mayHold(Class<?> type) {
+    return !Modifier.isFinal(type.getModifiers()) || type.isRecord() || type == Optional.class;
   }
 
   Class<?> type() {
@@ -92,13 +121,30 @@ final class RecordAccess {
   }
 
   @Nullable Object get(Object value, int index) {
+    return read(accessors[index], value);
+  }
+
+  private @Nullable Object read(MethodHandle by, Object value) {
     try {
-      return (@Nullable Object) accessors[index].invokeExact(value);
+      return (@Nullable Object) by.invokeExact(value);
     } catch (Error e) {
       throw e;
     } catch (Throwable e) {
       throw new NotAValueException("an accessor of " + type.getTypeName() + " threw " + e, e);
     }
+  }
+
+  /**
+   * Whether nothing can change what a record has for a component, given that nothing can change
+   * what its accessor has answered.
+   */
+  boolean keeps(Object value, int index, @Nullable Object answer) {
+    MethodHandle field = fields[index];
+    if (field == null) {
+      return true;
+    }
+    Object held = read(field, value);
+    return held == answer || (field != accessors[index] && isSettled(held));
   }
 
   @Nullable Object[] all(Object value) {
@@ -120,7 +166,8 @@ final class RecordAccess {
     for (int i = 0; i < values.length; i++) {
       Object given = values[i];
       if (given == null ? !types[i].isPrimitive() : mayHold(given)) {
-        Object is = get(made, i);
+        MethodHandle field = fields[i];
+        Object is = read(field == null ? accessors[i] : field, made);
         if (is != given && !isCopy(given, is) && !isSettled(is)) {
           by.countChangeable();
           break;
@@ -162,11 +209,19 @@ final class RecordAccess {
                   .allMatch(e -> isSettled(e.getKey()) && isSettled(e.getValue()));
       case Optional<?> optional -> isSettled(optional.orElse(null));
       case Record record ->
-          ifReadable(record.getClass())
-              .map(access -> Arrays.stream(access.all(record)).allMatch(RecordAccess::isSettled))
-              .orElse(false);
+          ifReadable(record.getClass()).map(access -> access.isSettledIn(record)).orElse(false);
       default -> !is.getClass().isArray();
     };
+  }
+
+  private boolean isSettledIn(Object value) {
+    for (int i = 0; i < accessors.length; i++) {
+      Object answer = get(value, i);
+      if (!isSettled(answer) || !keeps(value, i, answer)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private Object create(@Nullable Object[] values) {

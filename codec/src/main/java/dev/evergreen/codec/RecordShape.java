@@ -153,7 +153,7 @@ final class RecordShape extends Shape {
     for (int i = 0; i < components.length; i++) {
       Object before = access.get(value, i);
       Object after = components[i].freeze(before, walk);
-      if (after != before && changed == null) {
+      if (changed == null && (after != before || !access.keeps(value, i, before))) {
         changed = access.all(value);
       }
       if (changed != null) {

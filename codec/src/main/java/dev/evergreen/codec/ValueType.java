@@ -36,8 +36,8 @@ public interface ValueType {
    * argument itself where it is already so. Freezing a collection that was frozen costs no more
    * than a look; an unmodifiable one of the JDK is kept too, but its elements are looked at each
    * time. Arrays are always copied, wherever they are. A record is as unmodifiable as its
-   * constructor leaves it; one that copies a list into an {@code ArrayList} is copied each time,
-   * and so is what holds it.
+   * constructor leaves its fields, whatever its accessors answer; one that copies a list into an
+   * {@code ArrayList} is copied each time, and so is what holds it.
    *
    * @throws NotAValueException if the object holds something that its static type does not allow
    * @throws ValueLimitException if the value exceeds the codec's limits in depth or size; the size

@@ -116,6 +116,84 @@ final class FreezeTest {
         Doc.class, bytes(new Doc(new Tags(List.of("a")))), doc -> doc.tags().all().clear());
   }
 
+  record Sealed(List<String> all) {
+    @Override
+    public List<String> all() {
+      return List.copyOf(all);
+    }
+  }
+
+  record Boxes(Optional<List<String>> some, Map<String, Sealed> named) {
+    @Override
+    public Optional<List<String>> some() {
+      return some.map(List::copyOf);
+    }
+
+    @Override
+    public Map<String, Sealed> named() {
+      return Map.copyOf(named);
+    }
+  }
+
+  record Nested(Sealed inner) {
+    @Override
+    public Sealed inner() {
+      return new Sealed(inner.all());
+    }
+  }
+
+  /** Their accessors answer copies of what whoever has made them can change. */
+  @Test
+  void aRecordThatCopiesInItsAccessorsSharesNothing() {
+    var mine = new ArrayList<>(List.of("a"));
+    var named = new HashMap<>(Map.of("n", new Sealed(mine)));
+    var boxes = new Boxes(Optional.of(mine), named);
+    for (var each : List.of(new Sealed(mine), boxes, new Nested(new Sealed(mine)))) {
+      var inList = List.of(each);
+      sharesNothing(codec.of(each.getClass()), each, mine, named);
+      sharesNothing(codec.of(new Generic(List.class, each.getClass())), inList, mine, named);
+      sharesNothing(codec.dynamic(), each, mine, named);
+      sharesNothing(codec.dynamic(), inList, mine, named);
+    }
+  }
+
+  private static void sharesNothing(
+      ValueType type, Object value, List<String> mine, Map<String, Sealed> named) {
+    var before = value.toString();
+    var frozen = Objects.requireNonNull(type.freeze(value));
+    mine.add("b");
+    named.put("m", new Sealed(List.of()));
+    assertEquals(before, frozen.toString());
+    assertSame(frozen, type.freeze(frozen), "it need not be copied again");
+    mine.remove("b");
+    named.remove("m");
+  }
+
+  record Guarded(List<String> all) {
+    Guarded {
+      all = new ArrayList<>(all);
+    }
+
+    @Override
+    public List<String> all() {
+      return List.copyOf(all);
+    }
+
+    void add(String more) {
+      all.add(more);
+    }
+  }
+
+  /** Only its own methods can change what it has. */
+  @Test
+  void aRecordThatChangesItselfIsCopiedEachTime() {
+    isNobodyElses(Guarded.class, bytes(new Guarded(List.of("a"))), guarded -> guarded.add("b"));
+    var kept = codec.dynamic().freeze(List.of(new Guarded(List.of("a"))));
+    var copy = (List<?>) Objects.requireNonNull(codec.dynamic().freeze(kept));
+    ((Guarded) copy.getFirst()).add("b");
+    assertEquals(List.of(new Guarded(List.of("a"))), kept);
+  }
+
   private byte[] bytes(Record value) {
     return codec.of(new Generic(List.class, value.getClass())).encode(List.of(value));
   }

@@ -27,6 +27,33 @@ final class ChangeableRecordTest {
 
   record Orders(List<Order> all) {}
 
+  /** Answers copies, and keeps the list that it was given. */
+  record Basket(List<String> items) {
+    @Override
+    public List<String> items() {
+      return List.copyOf(items);
+    }
+  }
+
+  interface Till extends Grain {
+    void put(Basket basket);
+
+    @ReadOnly
+    Basket basket();
+  }
+
+  record TillGrain(State<Basket> state) implements Till {
+    @Override
+    public void put(Basket basket) {
+      state.set(basket);
+    }
+
+    @Override
+    public Basket basket() {
+      return state.get();
+    }
+  }
+
   interface Shop extends Grain {
     void put(List<Order> orders);
 
@@ -84,7 +111,11 @@ final class ChangeableRecordTest {
     }
   }
 
-  private final Node node = EmbeddedNode.builder().grain(Shop.class, ShopGrain::new).start();
+  private final Node node =
+      EmbeddedNode.builder()
+          .grain(Shop.class, ShopGrain::new)
+          .grain(Till.class, c -> new TillGrain(c.state(Basket.class, new Basket(List.of()))))
+          .start();
   private final Shop shop = node.grains().get(Shop.class, "s");
   private final List<Order> one = List.of(new Order("o", List.of("x")));
 
@@ -98,6 +129,26 @@ final class ChangeableRecordTest {
     shop.put(one);
     shop.orders().getFirst().items().add("y");
     assertEquals(one, shop.orders());
+  }
+
+  @Test
+  void whoGaveAListDoesNotChangeTheState() {
+    var till = node.grains().get(Till.class, "t");
+    var given = new ArrayList<>(List.of("x"));
+    till.put(new Basket(given));
+    given.add("y");
+    assertEquals(List.of("x"), till.basket().items());
+  }
+
+  @Test
+  void whoMadeAResultDoesNotChangeIt() {
+    var given = new ArrayList<>(List.of("x"));
+    var basket = new Basket(given);
+    try (var results = node.reactive(() -> basket)) {
+      var result = results.tracker().next();
+      given.add("y");
+      assertEquals(List.of("x"), result.items());
+    }
   }
 
   @Test
