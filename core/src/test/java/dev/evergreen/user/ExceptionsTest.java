@@ -119,6 +119,20 @@ final class ExceptionsTest {
   }
 
   @Test
+  void aFactoryThatAnswersNothingIsTold() {
+    try (var broken = EmbeddedNode.builder().grain(Account.class, c -> nothing()).start()) {
+      var ada = broken.grains().get(Account.class, "ada");
+      var failure = assertThrows(ActivationException.class, () -> ada.withdraw(1));
+      assertTrue(failure.getMessage().contains("its factory answered null"), failure::getMessage);
+    }
+  }
+
+  @SuppressWarnings("NullAway") // what an application that is not checked may do
+  private static Account nothing() {
+    return null;
+  }
+
+  @Test
   void aTimeLimitIsToldInMilliseconds() {
     var hasty = node.grains().withTimeout(Duration.ofMillis(30)).get(Account.class, "ada");
     var failure = assertThrows(GrainTimeoutException.class, hasty::hang);

@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -51,7 +52,8 @@ final class Context<K> implements GrainContext<K>, Activation.Inside {
   public Object construct() {
     constructing = Thread.currentThread();
     try {
-      return base.models().hosted(activation.model(), activation.id()).factory().apply(this);
+      var factory = base.models().hosted(activation.model(), activation.id()).factory();
+      return Objects.requireNonNull(factory.apply(this), "its factory answered null");
     } finally {
       constructing = null;
     }
