@@ -338,7 +338,8 @@ final class Activation implements Summary.Home {
       return new Outcome.NotStarted(id + " is not active", true);
     }
     try {
-      var result = Scope.of(workers, turn).call(() -> body.run(grain));
+      var scope = new Scope(workers, this, turn, null, baton, null, null);
+      var result = scope.call(() -> body.run(grain));
       // User code that interrupted its own thread must not disturb the storage.
       Thread.interrupted();
       if (turn.expelled()) {

@@ -173,7 +173,7 @@ final class Caches implements Cache.Keeper {
       base.observer().pushedHere();
       var marked = new ArrayList<Dependent>();
       install(cache, () -> update, marked, next);
-      schedule(marked, next);
+      marked.forEach(summary -> summary.schedule(next));
     }
   }
 
@@ -195,7 +195,7 @@ final class Caches implements Cache.Keeper {
       }
       install(cache, () -> decoded(update, cache), marked, next);
     }
-    schedule(marked, next);
+    marked.forEach(summary -> summary.schedule(next));
     if (!unwanted.isEmpty()) {
       base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
     }
@@ -255,7 +255,7 @@ final class Caches implements Cache.Keeper {
   private void compare(Cache cache, Tasks next) {
     try {
       for (var update = cache.takeDeferred(); update != null; update = cache.takeDeferred()) {
-        schedule(tell(cache, update, cache.install(update)), next);
+        tell(cache, update, cache.install(update)).forEach(summary -> summary.schedule(next));
         workers.fork(next); // the next comparison may take its time
         Thread.interrupted(); // one comparison is no affair of the next
       }
@@ -278,12 +278,6 @@ final class Caches implements Cache.Keeper {
       lines().askAgain(cache);
     }
     return installed.outdated();
-  }
-
-  private static void schedule(List<Dependent> marked, Tasks next) {
-    for (var summary : marked) {
-      summary.schedule(next);
-    }
   }
 
   /** The publisher of a cache answers its wish of this generation. */
@@ -375,7 +369,7 @@ final class Caches implements Cache.Keeper {
     for (var cache : closed) {
       var dependents = cache.dependents();
       dependents.forEach(summary -> summary.mark(null));
-      schedule(dependents, next);
+      dependents.forEach(summary -> summary.schedule(next));
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.evergreen.core.engine;
 
+import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.work.Baton;
@@ -47,25 +48,29 @@ record Scope(
     void workerGoesOn();
   }
 
-  private static final ScopedValue<Scope> CURRENT = ScopedValue.newInstance();
+  private record Bound(Scope scope, Thread thread) {}
 
-  /** A turn of an activation. */
-  static Scope of(Workers workers, Turn turn) {
-    return new Scope(workers, turn.home(), turn, null, turn.home().baton(), null, null);
-  }
+  private static final ScopedValue<Bound> CURRENT = ScopedValue.newInstance();
 
   /** A branch of this scope; {@code sameThread} for the thread that started the branches. */
   Scope branch(Group branches, boolean sameThread) {
     return new Scope(workers, home, turn, reader, baton, branches, sameThread ? this : null);
   }
 
+  /** That of the calling thread; null if it has none. One that was inherited has no baton. */
   static @Nullable Scope current() {
-    return CURRENT.isBound() ? CURRENT.get() : null;
+    var bound = CURRENT.isBound() ? CURRENT.get() : null;
+    if (bound != null && bound.thread() != Thread.currentThread()) {
+      throw new InvalidGrainException(
+          "a thread that a StructuredTaskScope has forked in an operation or a computation may use"
+              + " no grain; use Parallel for branches");
+    }
+    return bound == null ? null : bound.scope();
   }
 
   <T extends @Nullable Object> T call(ScopedValue.CallableOp<T, Throwable> body) throws Throwable {
     try {
-      return ScopedValue.where(CURRENT, this).call(body);
+      return ScopedValue.where(CURRENT, new Bound(this, Thread.currentThread())).call(body);
     } finally {
       noteInterrupt();
     }

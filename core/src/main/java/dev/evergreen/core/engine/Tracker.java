@@ -170,10 +170,6 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
         && (state.version() > version || (orFreshness && state.freshness() != shown));
   }
 
-  private boolean hasNothingNew(RootComputation.State state) {
-    return state.outcome() != null && !isOther(state, false);
-  }
-
   /** Takes what there is; null if it is what was delivered last. */
   private @Nullable Snapshot<T> take(boolean orFreshness) {
     var state = present();
@@ -194,6 +190,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
    * so does a read on its behalf: the computation runs again only when the write has ended.
    */
   private void refuseEndlessWait() {
+    var state = present();
     var scope = Scope.current();
     var owner = computation.owner;
     if (owner != null
@@ -201,7 +198,8 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
         && scope.home() == owner
         && scope.turn() != null
         && owner.isWritten()
-        && hasNothingNew(present())) {
+        && state.outcome() != null
+        && !isOther(state, false)) {
       throw new CycleException(
           scope.turn()
               + " waits for a new result of a computation of "
