@@ -27,7 +27,7 @@ record PingedMandate(Storage storage, Tenure tenure, Workers workers, Runnable t
 
   @Override
   public boolean takeOver() {
-    while (!tenure.isOver() && !(tenure.isAdmitted() && isToldAll())) {
+    while (!tenure.isOver() && !isToldAll()) {
       workers.threads().parkNanos(AGAIN_NANOS);
     }
     for (long left = nanosLeft(); left > 0; left = nanosLeft()) {

@@ -102,9 +102,9 @@ final class MandateNode implements Members.Listener, Survivors.Node, Reach, Link
       return number;
     }
 
-    /** Whether it answers by a state from before this revision. */
+    /** Whether it answers by a state from before this revision; who is not admitted does not. */
     boolean isBefore(long other) {
-      return number > 0 && !closing && loaded && revision < other;
+      return number > 0 && !closing && loaded && tenure.isAdmitted() && revision < other;
     }
   }
 

@@ -180,13 +180,6 @@ final class MandateSimulationTest {
             "",
             Kind.STRANGER_FENCED,
             "healthy ones have ended"),
-        // Whoever has answered admits, whatever it knows.
-        new Broken(
-            "Tenure",
-            "|| (nothingIsOpen() && roster.members().containsAll(agreed));",
-            "|| true;",
-            Kind.RARE_PINGED,
-            MISSED),
         // Nobody is left who admits it, and it waits.
         new Broken(
             "Survivors",

@@ -319,8 +319,7 @@ final class MandateWorld {
               .formatted(by.node(), revision, partition, atLeast));
     }
     for (var node : order) {
-      // Whom its cluster has removed may own what it likes: it cannot acknowledge anything.
-      if (node != by.node() && node.goesOn() && by.node().knows(node.id)) {
+      if (node != by.node() && node.goesOn() && (isStrict() || by.node().knows(node.id))) {
         for (var other : node.activations(partition)) {
           if (other.number() > by.number() && other.isBefore(revision)) {
             throw new AssertionError(
@@ -334,6 +333,13 @@ final class MandateWorld {
     if (writes) {
       writtenAt.put(partition, now());
     }
+  }
+
+  /**
+   * Elsewhere whom its cluster has removed may own what it likes, as long as it does not answer.
+   */
+  private boolean isStrict() {
+    return setting.faults() == Faults.ANY;
   }
 
   /** Who has left in good order has agreed to who was dead. */

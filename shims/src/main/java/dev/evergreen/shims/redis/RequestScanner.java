@@ -55,7 +55,7 @@ final class RequestScanner {
   private long bodyLeft;
   private boolean refused;
 
-  /** Up to where no line ends that has begun. */
+  /** Up to where no line ends that has begun; 0 if none has. */
   private int searched;
 
   /** Up to where the bytes are understood. */
@@ -72,7 +72,7 @@ final class RequestScanner {
   void restart(int from) {
     phase = Phase.START;
     at = from;
-    searched = from;
+    searched = 0;
   }
 
   /** The bytes that were not used up have moved. */
@@ -122,6 +122,7 @@ final class RequestScanner {
       if (bytes.get(at) != '*') {
         return scanLine(bytes, end);
       }
+      searched = 0;
       if (takeWhole(bytes, end)) {
         return Found.WHOLE;
       }
@@ -292,6 +293,7 @@ final class RequestScanner {
     for (int i = Math.max(at, searched); i < end; i++) {
       if (bytes.get(i) == '\n') {
         at = i + 1;
+        searched = 0;
         return Found.LINE;
       }
     }

@@ -240,4 +240,23 @@ class ScannersTest {
     }
     return seen;
   }
+
+  /** What is behind a request that is not looked at whole begins anywhere in what comes next. */
+  @Test
+  void aLineIsFoundBehindALongRequest() {
+    var requests = new RequestScanner();
+    var first = "GET " + "k".repeat(200) + "\r\n*1\r\n$100\r\n";
+    assertEquals(Found.LINE, requests.scan(bytes(first), first.length()));
+    requests.restart(requests.at);
+    assertEquals(Found.PART, requests.scan(bytes(first), first.length()));
+    var next = "x".repeat(100) + "\r\nPING\r\nGET k";
+    requests.at = 0;
+    assertEquals(Found.WHOLE, requests.scan(bytes(next), next.length()));
+    assertEquals(Found.LINE, requests.scan(bytes(next), next.length()));
+    assertEquals(Found.PART, requests.scan(bytes(next), next.length()));
+    var rest = "GET k\r\n";
+    requests.moved(-requests.at);
+    assertEquals(Found.LINE, requests.scan(bytes(rest), rest.length()));
+    assertEquals(rest.length(), requests.at);
+  }
 }
