@@ -210,6 +210,8 @@ final class ScriptWatch extends Watch {
     if (!new String(reply.array(), StandardCharsets.ISO_8859_1).equals(OK)) {
       throw new IOException("Redis does not let the shim use MONITOR");
     }
+    // From now on, though nobody reads it yet: clients may be let in before that.
+    listensBy(made);
   }
 
   private static String address(SocketAddress address) {
@@ -285,7 +287,6 @@ final class ScriptWatch extends Watch {
 
   @Override
   void listen(Connection present) throws IOException {
-    listensBy(present);
     try {
       readLines(present);
     } finally {
