@@ -209,11 +209,23 @@ class BusyTest {
     return Shimmed.start(settings -> settings.withPatience(Duration.ofHours(1)));
   }
 
+  private static Lane lane(Shimmed shimmed) throws IOException {
+    return Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, over -> {}));
+  }
+
   /** As if the lane had owed its replies for so long. */
   private static Lane hasBeenSilent(Shimmed shimmed, Duration time) throws IOException {
-    var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, over -> {}));
+    var lane = lane(shimmed);
     lane.progressNanos = System.nanoTime() - time.toNanos();
     return lane;
+  }
+
+  /** Returns when the lane has another request behind the write that Redis holds back. */
+  private static void awaitBehindWrite(Shimmed shimmed) throws IOException {
+    var lane = lane(shimmed);
+    while (lane.outstanding() < 2) {
+      Thread.onSpinWait();
+    }
   }
 
   /** It does not begin to count when somebody begins to wait. */
@@ -255,7 +267,7 @@ class BusyTest {
       pauseLane(shimmed, writing, client);
       client.send("APPEND", "k", "x");
       // By another lane, if this one were left, it might be done before what the first one holds.
-      shimmed.awaitSent();
+      awaitBehindWrite(shimmed);
       hasBeenSilent(shimmed, Duration.ofHours(2));
       client.send(all(UNPAUSE, Identity.request("APPEND", "k", "y"), GET));
       assertEquals(":2\r\n", client.reply());
@@ -289,9 +301,9 @@ class BusyTest {
           var client = shimmed.client()) {
         pauseLane(shimmed, writing, client);
         client.send(GET);
-        // Behind the write. By another lane it would be replied to, and Redis hold back a script
-        // that comes next, and all behind that on its connection: also the end of the pause.
-        shimmed.awaitSent();
+        // By another lane it would be replied to, and Redis hold back a script that comes next, and
+        // all behind that on its connection: also the end of the pause.
+        awaitBehindWrite(shimmed);
         var lane = hasBeenSilent(shimmed, Duration.ofHours(1).minusMillis(100));
         var end = all(UNPAUSE, Identity.request("ECHO", "the end"));
         client.send(later ? Inline.ascii(between) : all(Inline.ascii(between), end));
