@@ -39,8 +39,8 @@ final class ProxyOptions {
       split = ",",
       defaultValue = "127.0.0.1:8080",
       description =
-          "Addresses to listen at, each HOST:PORT or [HOST]:PORT; port 0 for any that is free."
-              + " Default: ${DEFAULT-VALUE}.")
+          "Addresses to listen at, each HOST:PORT or [HOST]:PORT, or :PORT for all that this machine"
+              + " has; port 0 for any that is free. Default: ${DEFAULT-VALUE}.")
   private List<String> listen = List.of();
 
   @Option(
@@ -416,8 +416,10 @@ final class ProxyOptions {
         colon >= 0 && number.matches("[0-9]{1,5}") && Integer.parseInt(number) <= 0xFFFF,
         "an address is HOST:PORT, such as 127.0.0.1:8080, but is " + text);
     var name = text.substring(0, colon).replaceAll("[\\[\\]]", "");
-    check(!name.isEmpty(), "say 0.0.0.0%s for all addresses, not only %s".formatted(text, text));
-    var address = new InetSocketAddress(name, Integer.parseInt(number));
+    var address =
+        name.isEmpty()
+            ? new InetSocketAddress(Integer.parseInt(number))
+            : new InetSocketAddress(name, Integer.parseInt(number));
     check(!address.isUnresolved(), "there is no host " + name);
     return address;
   }

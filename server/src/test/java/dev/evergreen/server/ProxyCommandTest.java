@@ -230,7 +230,6 @@ class ProxyCommandTest {
         "--origin http://a/path",
         "--origin http://a --listen 8080",
         "--origin http://a --listen 127.0.0.1:99999",
-        "--origin http://a --listen :8080",
         "--origin http://a --memory lots",
         "--origin http://a --memory 900TiB",
         "--origin http://a --disk 1GiB",
